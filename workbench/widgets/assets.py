@@ -1,0 +1,24 @@
+"""The browser code of the views, as text: no build step, no file server, no request.
+
+A view's module is ``common.js`` followed by its own file; its style is ``theme.css`` followed by its own.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def _read(name: str) -> str:
+    return files(__package__).joinpath("static", name).read_text("utf-8")
+
+
+def esm(view: str) -> str:
+    """The ECMAScript module of a view: its default export is ``{ render }``."""
+    return _read("common.js") + "\n" + _read(f"{view}.js")
+
+
+def css(*views: str) -> str:
+    """The colour variables, and the style of each named view."""
+    return "\n".join([_read("theme.css"), *(_read(f"{view}.css") for view in views)])
