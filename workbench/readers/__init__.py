@@ -1,0 +1,118 @@
+"""Readers: one file per format, chosen by what a file holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from ..errors import PluginError, ReadError, UnknownFormat
+from ..model import Transcript
+from .base import Match, Reader, ReaderInfo
+from .source import Document, Record, open_document
+
+__all__ = ["Document", "Match", "Reader", "ReaderInfo", "Record", "detect", "get", "list", "read", "read_all"]
+
+#: Built-in readers, most specific first: of two that are equally sure the earlier one wins.
+_BUILT_IN = ("claude_code", "codex", "openai_responses", "anthropic", "openai_chat")
+
+
+@cache
+def _readers() -> dict[str, Reader]:
+    found = [import_module(f".{name}", __name__).READER for name in _BUILT_IN]
+    for point in entry_points(group="workbench.readers"):
+        try:
+            found.append(point.load())
+        except Exception as error:
+            raise PluginError(f"reader plug-in {point.name!r} cannot be loaded ({error}); uninstall it or mend it") from error
+    return {reader.info.name: reader for reader in found}
+
+
+def list() -> tuple[ReaderInfo, ...]:
+    """All readers that are installed, in the order in which they are asked."""
+    return tuple(reader.info for reader in _readers().values())
+
+
+def get(name: str) -> Reader:
+    """The reader of a format.
+
+    Raises
+    ------
+    UnknownFormat
+        There is none of that name; the message lists those there are.
+    """
+    try:
+        return _readers()[name]
+    except KeyError:
+        raise UnknownFormat(f"no reader is called {name!r}; known: {', '.join(_readers())}") from None
+
+
+def detect(document: Document) -> tuple[tuple[str, Match], ...]:
+    """What each reader thinks of a document, the surest first. Readers that do not know it are left out."""
+    matches = [(name, match) for name, reader in _readers().items() if (match := reader.detect(document)) is not None]
+    return tuple(sorted(matches, key=lambda item: -item[1].confidence))
+
+
+def read_all(path: str | os.PathLike[str], *, format: str | None = None) -> Sequence[Transcript]:
+    """Read every run that a file holds.
+
+    Parameters
+    ----------
+    path : path
+        The file. It is read and never written.
+    format : str, optional
+        Name of the reader; by default it is chosen by what the file holds.
+
+    Raises
+    ------
+    ReadError
+        The file cannot be read, no reader knows it (`UnknownFormat`), or it holds nothing of the given format.
+    """
+    document = open_document(path)
+    if format is not None:
+        name, match = format, Match(1.0, (f"format={format} was given",))
+        reader = get(format)
+    else:
+        ranked = detect(document)
+        if not ranked:
+            raise UnknownFormat(f"no reader knows {document.name} ({_seen(document)}); known: {', '.join(_readers())}; pass format=…")
+        name, match = ranked[0]
+        reader = get(name)
+    transcripts = reader.read(document)
+    if not transcripts or not any(item.messages or item.records.total == item.records.metadata for item in transcripts):
+        why = f"; {document.diagnostics[0].text}" if document.diagnostics else ""
+        raise ReadError(f"{document.name} holds no message that the reader {name} knows ({_seen(document)}){why}; try another format=…")
+    return [replace(item, source=replace(item.source, confidence=match.confidence, reasons=match.reasons)) for item in transcripts]
+
+
+def read(path: str | os.PathLike[str], *, format: str | None = None, run: int | str | None = None) -> Transcript:
+    """Read one run of a file: the first, or the one that is named.
+
+    Parameters
+    ----------
+    run : int or str, optional
+        Place of the run, from 0, or its id.
+
+    Raises
+    ------
+    ReadError
+        As for `read_all`, or there is no such run.
+    """
+    transcripts = read_all(path, format=format)
+    if run is None:
+        return transcripts[0]
+    for number, item in enumerate(transcripts):
+        if run in (number, str(number), item.id):
+            return item
+    raise ReadError(f"{transcripts[0].name} has no run {run!r}; it holds {len(transcripts):,}: 0 to {len(transcripts) - 1}, or by id {transcripts[0].id!r} …")
+
+
+def _seen(document: Document) -> str:
+    """What was seen in a document, in a few words; keys are shown as text, shortened."""
+    value = document.value if isinstance(document.value, dict) else next((value for _, value in document.objects()), None)
+    if value is None:
+        return "no objects in it"
+    return "first keys: " + ", ".join(repr(str(key)[:30])[1:-1] for key in [*value][:6])

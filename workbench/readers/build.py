@@ -1,0 +1,224 @@
+"""Collects what a reader finds and freezes it into a `Transcript`.
+
+Messages get their index in the order in which they are begun, so a merged message stands where its first record
+stands. Every record is accounted for once, in the first class that fits: message, call, compaction, metadata, skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal
+
+from ..model import (
+    MAIN,
+    Call,
+    Compaction,
+    Diagnostic,
+    Message,
+    Part,
+    Records,
+    Role,
+    Source,
+    Thread,
+    ToolSpec,
+    Transcript,
+    Usage,
+)
+from .source import MAX_DIAGNOSTICS, Document
+
+Class = Literal["messages", "calls", "compactions", "metadata", "skipped"]
+_CLASSES: tuple[Class, ...] = ("messages", "calls", "compactions", "metadata", "skipped")
+_RANK = {name: rank for rank, name in enumerate(_CLASSES)}
+
+
+@dataclass(slots=True)
+class DraftMessage:
+    """A message that may still grow: parts, records and flags are added while reading."""
+
+    index: int
+    role: Role
+    parts: list[Part]
+    id: str
+    thread: str
+    parent: int | None
+    ts: int | None
+    call: int | None
+    flags: set[str]
+    raw: list[int]
+
+
+@dataclass(slots=True)
+class DraftCall:
+    """A call that may still grow: a later record of the same response replaces its usage."""
+
+    index: int
+    id: str
+    thread: str
+    model: str | None
+    usage: Usage | None
+    stop_reason: str | None
+    ts: int | None
+    produced: list[int]
+    context: tuple[int, ...] | None
+    kind: Literal["response", "compaction"]
+
+
+@dataclass(slots=True)
+class Builder:
+    """One transcript in the making.
+
+    Parameters
+    ----------
+    total : int, optional
+        Records of this run; by default all of the document's.
+    """
+
+    format: str
+    document: Document
+    total: int | None = None
+    id: str = ""
+    messages: list[DraftMessage] = field(default_factory=list)
+    calls: list[DraftCall] = field(default_factory=list)
+    compactions: list[Compaction] = field(default_factory=list)
+    threads: dict[str, Thread] = field(default_factory=lambda: {MAIN: Thread(MAIN)})
+    tools: list[ToolSpec] = field(default_factory=list)
+    system: list[str] = field(default_factory=list)
+    meta: dict[str, Any] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    _class: dict[int, Class] = field(default_factory=dict)
+    _record_thread: dict[int, str] = field(default_factory=dict)
+    _unknown: dict[str, list[int]] = field(default_factory=dict)
+
+    def message(
+        self,
+        role: Role,
+        parts: Iterable[Part],
+        record: int,
+        *,
+        id: str = "",
+        thread: str = MAIN,
+        ts: int | None = None,
+        call: int | None = None,
+        flags: Iterable[str] = (),
+        parent: int | None = None,
+    ) -> DraftMessage:
+        """Begin a message and account for its record."""
+        draft = DraftMessage(len(self.messages), role, list(parts), id, thread, parent, ts, call, set(flags), [record])
+        self.messages.append(draft)
+        if call is not None:
+            self.calls[call].produced.append(draft.index)
+        self.account(record, "messages", thread)
+        return draft
+
+    def extend(self, message: DraftMessage, parts: Iterable[Part], record: int) -> None:
+        """Add parts from a further record to a message."""
+        message.parts.extend(parts)
+        if record not in message.raw:
+            message.raw.append(record)
+        self.account(record, "messages", message.thread)
+
+    def call(
+        self,
+        id: str = "",
+        *,
+        thread: str = MAIN,
+        model: str | None = None,
+        usage: Usage | None = None,
+        stop_reason: str | None = None,
+        ts: int | None = None,
+        context: tuple[int, ...] | None = None,
+        kind: Literal["response", "compaction"] = "response",
+    ) -> DraftCall:
+        """Begin a provider request. Its messages name it by ``call=draft.index``."""
+        draft = DraftCall(len(self.calls), id, thread, model, usage, stop_reason, ts, [], context, kind)
+        self.calls.append(draft)
+        return draft
+
+    def thread(self, id: str, kind: Literal["main", "subagent", "branch"], *, parent: str | None = MAIN, spawned_by: str | None = None) -> str:
+        """Make a thread known, once, and return its id."""
+        if id not in self.threads:
+            self.threads[id] = Thread(id, kind, parent, spawned_by)
+        return id
+
+    def account(self, record: int, as_: Class, thread: str | None = None) -> None:
+        """Account for a record. The first class in the order of `Records` that ever fits it counts."""
+        if record not in self._class or _RANK[as_] < _RANK[self._class[record]]:
+            self._class[record] = as_
+        if thread is not None:
+            self._record_thread.setdefault(record, thread)
+
+    def unknown(self, record: int, type_: str, thread: str | None = None) -> None:
+        """Account for a record of a type that this reader does not know: metadata, reported once per type."""
+        self.account(record, "metadata", thread)
+        self._unknown.setdefault(str(type_)[:60], []).append(record)
+
+    def skip(self, record: int, code: str, text: str) -> None:
+        """Account for a record that cannot be used, and say why."""
+        self.account(record, "skipped")
+        self.report(record, code, text)
+
+    def report(self, record: int | None, code: str, text: str) -> None:
+        """Add a diagnostic."""
+        if len(self.diagnostics) < MAX_DIAGNOSTICS:
+            self.diagnostics.append(Diagnostic(record, code, text))
+
+    def build(self, *, shared: bool = False) -> Transcript:
+        """Freeze everything.
+
+        Parameters
+        ----------
+        shared : bool
+            True for all but the first run of a document: what was wrong with the file itself belongs to the first.
+        """
+        document = self.document
+        if not shared:
+            for number in document.skipped:
+                self.account(number, "skipped")
+        for type_, records in self._unknown.items():
+            times = f"{len(records):,} records" if len(records) > 1 else "1 record"
+            self.report(records[0], "unknown_record", f"{times} of unknown type {type_!r} (first: {records[0]}), kept as metadata")
+        total = document.total if self.total is None else self.total
+        counts = dict.fromkeys(_CLASSES, 0)
+        for name in self._class.values():
+            counts[name] += 1
+        missing = total - sum(counts.values())
+        if missing > 0:
+            counts["skipped"] += missing
+            self.report(None, "unread", f"{missing:,} records were not understood")
+        in_thread = dict.fromkeys(self.threads, 0)
+        for record in self._class:
+            in_thread[self._record_thread.get(record, MAIN)] += 1
+        self._check_times()
+        threads = tuple(Thread(t.id, t.kind, t.parent, t.spawned_by, in_thread[t.id]) for t in self.threads.values())
+        diagnostics = (*([] if shared else document.diagnostics), *self.diagnostics)
+        return Transcript(
+            id=self.id or document.path.stem,
+            source=Source(self.format, str(document.path), document.size),
+            messages=tuple(
+                Message(m.index, m.id, m.role, tuple(m.parts), m.thread, m.parent, m.ts, m.call, frozenset(m.flags), tuple(m.raw)) for m in self.messages
+            ),
+            calls=tuple(Call(c.index, c.id, c.model, c.usage, c.stop_reason, tuple(c.produced), c.context, c.thread, c.ts, c.kind) for c in self.calls),
+            compactions=tuple(self.compactions),
+            tools=tuple(self.tools),
+            system=tuple(self.system),
+            threads=threads,
+            diagnostics=tuple(sorted(diagnostics, key=lambda item: -1 if item.line is None else item.line)),
+            records=Records(**counts),
+            meta=_frozen(self.meta),
+        )
+
+    def _check_times(self) -> None:
+        newest: dict[str, int] = {}
+        for message in self.messages:
+            if message.ts is None:
+                continue
+            if message.ts < newest.get(message.thread, message.ts):
+                self.report(message.raw[0], "timestamps", "timestamps are not monotonic; the order of the file is kept")
+                return
+            newest[message.thread] = message.ts
+
+
+def _frozen(meta: dict[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType({key: value for key, value in meta.items() if value not in (None, "")})

@@ -1,0 +1,260 @@
+"""Opens a file once and hands its records to the readers.
+
+The file is read, never written, and nothing in it is followed as a path. Records are cut at line feeds only:
+U+2028, U+0085 and a bare carriage return are content.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import ReadError
+from ..model import Diagnostic
+from .jsontext import NotJson, member, parse, split
+
+#: What a file can begin with that no text does.
+_MAGIC = (
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x1f\x8b", "gzip-compressed"),
+    (b"\x28\xb5\x2f\xfd", "zstd-compressed"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"PAR1", "a Parquet file"),
+    (b"%PDF", "a PDF"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"\x7fELF", "a program"),
+)
+MAX_DIAGNOSTICS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line of a JSONL file, or an element of a JSON array. `number` is 1-based: the line's, or the element's."""
+
+    number: int
+    value: Any
+
+
+@dataclass(slots=True)
+class Document:
+    """A file, read and parsed, not yet understood.
+
+    Parameters
+    ----------
+    kind : {"jsonl", "json"}
+        ``json`` if the whole file is one JSON value.
+    value : object
+        The whole value of a ``json`` file; None for ``jsonl``.
+    records : list of Record
+        The lines of a ``jsonl`` file, or the elements of an array. Empty for an object.
+    total : int
+        Records in the source, damaged ones included.
+    skipped : list of int
+        Numbers of the damaged ones.
+    diagnostics : list of Diagnostic
+        What was wrong, in order.
+    """
+
+    path: Path
+    kind: str
+    size: int
+    value: Any = None
+    records: list[Record] = field(default_factory=list)
+    total: int = 0
+    skipped: list[int] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    encoding: str = "utf-8"
+
+    @property
+    def name(self) -> str:
+        """The file's name, for messages."""
+        return self.path.name
+
+    def report(self, line: int | None, code: str, text: str) -> None:
+        """Add a diagnostic. Beyond a thousand they are dropped; `skipped` still counts every damaged record."""
+        if len(self.diagnostics) < MAX_DIAGNOSTICS:
+            self.diagnostics.append(Diagnostic(line, code, text))
+
+    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Number and value of every record that is an object."""
+        return ((record.number, record.value) for record in self.records if isinstance(record.value, dict))
+
+    def head(self, n: int = 200) -> list[dict[str, Any]]:
+        """The first records that are objects: what detection looks at."""
+        found = []
+        for _, value in self.objects():
+            found.append(value)
+            if len(found) >= n:
+                break
+        return found
+
+
+def open_document(path: str | os.PathLike[str]) -> Document:
+    """Read a file and parse its records.
+
+    Raises
+    ------
+    ReadError
+        It does not exist, is a directory, is empty or binary, or has no readable record.
+    """
+    file = Path(path)
+    data = _bytes_of(file)
+    text = _utf8(data, file)
+    document = Document(file, "json", len(data), encoding="utf-16" if text is not data and not data.startswith(codecs.BOM_UTF8) else "utf-8")
+    if not text.strip():
+        raise ReadError(f"{file.name} is empty: nothing to read; give a file that holds a transcript")
+    if not _whole(document, text):
+        document.kind = "jsonl"
+        _lines(document, text)
+    if document.kind == "jsonl" or isinstance(document.value, list):
+        _check(document)
+    return document
+
+
+def _bytes_of(file: Path) -> bytes:
+    try:
+        if file.is_dir():
+            raise ReadError(f"{file.name or file} is a directory: give a file in it")
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise ReadError(f"{file}: no such file; check the path") from None
+    except (OSError, ValueError) as error:
+        raise ReadError(f"{file.name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if not data:
+        raise ReadError(f"{file.name} is empty: nothing to read; give a file that holds a transcript")
+    for magic, what in _MAGIC:
+        if data.startswith(magic):
+            raise ReadError(f"{file.name} is {what}, not text: no reader opens it; unpack or export it first")
+    return data
+
+
+def _utf8(data: bytes, file: Path) -> bytes:
+    """Drop a byte order mark; turn UTF-16 into UTF-8; refuse what is not text."""
+    if data.startswith(codecs.BOM_UTF8):
+        return data[3:]
+    for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if data.startswith(mark):
+            return data[2:].decode(name, "surrogatepass" if len(data) % 2 == 0 else "replace").encode("utf-8", "replace")
+    head = data[:4096]
+    if b"\x00" in head:
+        # Text without a mark whose every second byte is zero is UTF-16 too; all else with zero bytes is binary.
+        for at, name in ((1, "utf-16-le"), (0, "utf-16-be")):
+            if len(head) > 3 and not any(head[at::2]) and all(head[1 - at :: 2]):
+                return data.decode(name, "replace").encode("utf-8", "replace")
+        raise ReadError(f"{file.name} is a binary file: no reader opens it; give a JSON or JSONL transcript")
+    return data
+
+
+def _whole(document: Document, text: bytes) -> bool:
+    """Read the file as one JSON value, if it is one."""
+    body = text.strip()
+    first = body[:1]
+    if first not in (b"[", b"{"):
+        return False
+    if first == b"{":
+        # A file of lines is by far the more common: look whether the first line is complete before parsing all.
+        line = body.split(b"\n", 1)[0]
+        if len(line) < len(body):
+            try:
+                parse(line)
+            except NotJson:
+                pass
+            else:
+                return False
+    try:
+        parsed = parse(body)
+    except NotJson as why:
+        if first == b"{" and _some_line_parses(body):
+            return False
+        return _salvage_array(document, body, str(why)) if first == b"[" else _salvage_object(document, body, str(why))
+    document.value = parsed.value
+    if isinstance(parsed.value, list):
+        if parsed.faults:  # say which element it was
+            return _salvage_array(document, body, "")
+        document.records = [Record(number, value) for number, value in enumerate(parsed.value, 1)]
+        document.total = len(document.records)
+    else:
+        document.total = 1
+        for fault in parsed.faults:
+            document.report(None, "json", f"{document.name}: {fault}")
+    return True
+
+
+def _some_line_parses(body: bytes) -> bool:
+    """Say whether a line among the first is an object of its own, so that the file is lines and not one object."""
+    for line in body.split(b"\n", 20)[:20]:
+        if line.startswith(b"{"):
+            try:
+                parse(line)
+            except NotJson:
+                continue
+            return True
+    return False
+
+
+def _salvage_array(document: Document, body: bytes, why: str) -> bool:
+    """Read the elements of an array one by one."""
+    elements, finished = split(body)
+    if not finished and elements and elements[0][:1] != b"{":
+        return False  # not a list of records: lines that begin with a bracket, for example
+    _each(document, enumerate(elements, 1), "record")
+    if not finished:
+        document.report(document.total, "json", f"the list is not finished ({why})")
+    document.value = [record.value for record in document.records]
+    return True
+
+
+def _salvage_object(document: Document, body: bytes, why: str) -> bool:
+    """Read the members of an object one by one, and the elements of a damaged list among them."""
+    pieces, finished = split(body)
+    value: dict[str, Any] = {}
+    for piece in pieces:
+        part = member(piece)
+        if part is None:
+            continue
+        try:
+            value[part[0]] = parse(part[1]).value
+        except NotJson:
+            if part[1][:1] == b"[":
+                _each(document, enumerate(split(part[1])[0], 1), f"{part[0]}: record")
+                good = {record.number: record.value for record in document.records}
+                value[part[0]] = [good.get(number) for number in range(1, document.total + 1)]
+                document.records = []
+    if not any(isinstance(held, list) and held for held in value.values()):
+        return False
+    document.value = value
+    document.report(None, "json", f"{document.name}: {'damaged' if finished else 'not finished'} ({why})")
+    return True
+
+
+def _lines(document: Document, text: bytes) -> None:
+    numbered = ((number, line) for number, line in enumerate(text.split(b"\n"), 1) if line and not line.isspace())
+    _each(document, numbered, "line")
+
+
+def _each(document: Document, pieces: Iterator[tuple[int, bytes]] | enumerate[bytes], word: str) -> None:
+    records, total = document.records, 0
+    for number, piece in pieces:
+        total += 1
+        try:
+            parsed = parse(piece)
+        except NotJson as why:
+            document.skipped.append(number)
+            document.report(number, "json", f"{word} {number}: not JSON ({why})")
+            continue
+        for fault in parsed.faults:
+            document.report(number, "json", f"{word} {number}: {fault}")
+        records.append(Record(number, parsed.value))
+    document.total = total
+
+
+def _check(document: Document) -> None:
+    if document.records or document.total == 0:  # an empty list is a conversation in which nothing was said
+        return
+    first = document.diagnostics[0].text if document.diagnostics else "nothing was understood"
+    raise ReadError(f"{document.name}: none of its {document.total:,} records can be read; {first}")

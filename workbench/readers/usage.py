@@ -1,0 +1,108 @@
+"""Turns each provider's usage numbers into the disjoint buckets of `Usage`.
+
+Sources: Anthropic counts only the uncached rest as ``input_tokens``; OpenAI and most others count the cached part in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..model import Usage
+
+_MOST = 2**53  # beyond it a number is no token count
+
+
+def tokens(value: Any) -> int | None:
+    """A token count, or None if the value is none (missing, negative, not whole, not finite, absurd).
+
+    Examples
+    --------
+    >>> tokens(12), tokens(12.0), tokens(-1), tokens(float("nan")), tokens("12"), tokens(True)
+    (12, 12, None, None, None, None)
+    """
+    if type(value) is int:
+        return value if 0 <= value < _MOST else None
+    if type(value) is float and math.isfinite(value) and value.is_integer():
+        return tokens(int(value))
+    return None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _bad(usage: Mapping[str, Any], *names: str) -> bool:
+    return any(usage.get(name) is not None and tokens(usage[name]) is None for name in names)
+
+
+def anthropic(raw: Any) -> tuple[Usage | None, str | None]:
+    """Usage of an Anthropic response, and what was wrong with it.
+
+    Where ``iterations`` are present they are summed: the top level leaves out the compaction that a server made.
+    A prompt with an impossible number (negative, NaN) is unknown as a whole; the output is kept.
+    """
+    usage = _mapping(raw)
+    if not usage:
+        return None, None if raw is None or raw == {} else "usage is not an object"
+    one, why = _anthropic_one(usage)
+    iterations = usage.get("iterations")
+    if isinstance(iterations, list) and iterations:
+        parts = [_anthropic_one(_mapping(item)) for item in iterations]
+        known = tuple(part for part, _ in parts if part is not None and part.total is not None)
+        why = why or next((fault for _, fault in parts if fault), None)
+        if known:
+            return replace(Usage.sum(known), iterations=known), why
+    return one, why
+
+
+def _anthropic_one(usage: Mapping[str, Any]) -> tuple[Usage | None, str | None]:
+    output = tokens(usage.get("output_tokens"))
+    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    split = _mapping(usage.get("cache_creation"))
+    reasoning = tokens(_mapping(usage.get("output_tokens_details")).get("thinking_tokens"))
+    if _bad(usage, *names, "output_tokens"):
+        return Usage(output=output, reasoning=reasoning), "inconsistent usage (a number that is no token count)"
+    written = tokens(usage.get("cache_creation_input_tokens"))
+    hour = tokens(split.get("ephemeral_1h_input_tokens"))
+    five = tokens(split.get("ephemeral_5m_input_tokens"))
+    if written is not None and (hour or 0) + (five or 0) != written:
+        hour, five = (hour, written - hour) if hour is not None and hour <= written else (None, written)
+    if all(usage.get(name) is None for name in (*names, "output_tokens")) and five is None and hour is None:
+        return None, None
+    return Usage(tokens(usage.get("input_tokens")), tokens(usage.get("cache_read_input_tokens")), five, hour, output, reasoning), None
+
+
+def inclusive(raw: Any) -> tuple[Usage | None, str | None]:
+    """Usage of an OpenAI Chat, Responses or Codex call, where the input counts the cached part in.
+
+    Accepts both spellings: ``prompt_tokens``/``completion_tokens`` and ``input_tokens``/``output_tokens``.
+    """
+    usage = _mapping(raw)
+    if not usage:
+        return None, None if raw is None or raw == {} else "usage is not an object"
+    prompt_name = "prompt_tokens" if "prompt_tokens" in usage else "input_tokens"
+    output_name = "completion_tokens" if "completion_tokens" in usage else "output_tokens"
+    details = {**_mapping(usage.get("prompt_tokens_details")), **_mapping(usage.get("input_tokens_details"))}
+    out_details = {**_mapping(usage.get("completion_tokens_details")), **_mapping(usage.get("output_tokens_details"))}
+    merged = {
+        "prompt": usage.get(prompt_name),
+        "read": _first(details.get("cached_tokens"), usage.get("cached_input_tokens"), usage.get("cache_read_input_tokens")),
+        "write": _first(details.get("cache_write_tokens"), usage.get("cache_write_input_tokens"), usage.get("cache_creation_input_tokens")),
+        "output": usage.get(output_name),
+        "reasoning": _first(out_details.get("reasoning_tokens"), usage.get("reasoning_output_tokens")),
+    }
+    if all(value is None for value in merged.values()):
+        return None, None
+    output, reasoning = tokens(merged["output"]), tokens(merged["reasoning"])
+    prompt, read, write = tokens(merged["prompt"]), tokens(merged["read"]), tokens(merged["write"])
+    fresh = None if prompt is None else prompt - (read or 0) - (write or 0)
+    if _bad(merged, *merged) or (fresh is not None and fresh < 0):
+        return Usage(output=output, reasoning=reasoning), "inconsistent usage (a number that is no token count, or more cached than sent)"
+    return Usage(fresh, read, write, None, output, reasoning), None
+
+
+def _first(*values: Any) -> Any:
+    return next((value for value in values if value is not None), None)
