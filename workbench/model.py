@@ -464,9 +464,8 @@ class Transcript:
             return tuple(index for index in indices if index not in gone)
         last = compactions[-1]
         summary = () if last.summary is None else (last.summary,)
-        head = (*fixed, *summary, *last.kept)
-        seen = set(head)
-        return (*head, *(index for index in indices if index > last.after and index not in seen))
+        newer = (index for index in indices if index > last.after)
+        return tuple(dict.fromkeys((*fixed, *summary, *last.kept, *newer)))
 
     def _of(self, thread: str) -> Iterator[Message]:
         return (message for message in self.messages if message.thread == thread)
