@@ -1,9 +1,8 @@
 """Context Workbench: what would the model still see, and at what price, under this policy and this budget?
 
 Public names are loaded when they are first used (PEP 562): importing the package is instant and needs no dependency.
+An old Python must be able to import this file, so that `__main__` can say which one is needed: no newer syntax here.
 """
-
-from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -29,16 +28,25 @@ _WHERE = {
     "errors": "errors",
     "model": "model",
 }
-__all__ = sorted(_WHERE)  # noqa: PLE0605
+__all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
-    from . import errors, model, policies, readers, tokens
-    from .errors import WorkbenchError
-    from .ledger import Ledger, count
-    from .model import Budget, Message, Transcript
-    from .policies import Selection, select
-    from .readers import read, read_all
-    from .widgets import Workbench
+    from . import errors as errors
+    from . import model as model
+    from . import policies as policies
+    from . import readers as readers
+    from . import tokens as tokens
+    from .errors import WorkbenchError as WorkbenchError
+    from .ledger import Ledger as Ledger
+    from .ledger import count as count
+    from .model import Budget as Budget
+    from .model import Message as Message
+    from .model import Transcript as Transcript
+    from .policies import Selection as Selection
+    from .policies import select as select
+    from .readers import read as read
+    from .readers import read_all as read_all
+    from .widgets import Workbench as Workbench
 
 
 def __getattr__(name: str) -> Any:
@@ -51,5 +59,5 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> list[str]:
+def __dir__() -> "list[str]":
     return sorted({*globals(), *__all__})
