@@ -12,18 +12,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from .model import KINDS, MAIN, History, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Transcript, compact_json
-from .tokens.base import Counter, Ints, RatioCounter
-from .tokens.framing import OPENAI_CHAT, Framing
+from .model import KINDS, MAIN, History, Message, Transcript, compact_json
+from .tokens import choose
+from .tokens.base import Bools, Counter, Ints
+from .tokens.framing import Framing, framing_for
+from .tokens.measure import Flag, Progress
+from .tokens.parts import KIND as KIND
+from .tokens.parts import count_parts
+from .tokens.reported import Reported, reported
 from .turns import TurnGroup, turn_groups
 
 if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
-KIND = {name: code for code, name in enumerate(KINDS)}
 
 
 class Memo:
@@ -84,6 +87,21 @@ class View:
         return self.fixed + int(self.tokens[self.lead :].sum())
 
     @property
+    def low(self) -> int:
+        """Lower end of the range in which the true total is expected; equals `total` if the counter is exact."""
+        return round(self.total * (1 - self.ledger.counter.error))
+
+    @property
+    def high(self) -> int:
+        """Upper end of that range."""
+        return round(self.total * (1 + self.ledger.counter.error))
+
+    @property
+    def opaque_bytes(self) -> int:
+        """Bytes of content that cannot be read here: it stands in the context, but in no count."""
+        return int(self.ledger.message_opaque[self.indices].sum())
+
+    @property
     def by_kind(self) -> dict[str, int]:
         """Tokens by kind; they sum to `total`."""
         sums = self.fixed_kinds + self.kinds[self.lead :].sum(axis=0)
@@ -110,7 +128,10 @@ class Ledger:
         One row per part (what a tool result holds is split by kind): its message, its place there, its kind
         (code in ``KINDS``), its tokens.
     part_estimated : bool array, shape (p,)
-        True where the number is not a count of text: media by size, opaque content (0 tokens, size unknown).
+        True where the number is not a plain count of text: media by size, opaque content (0 tokens), a text that
+        had to be cut.
+    part_opaque : int array, shape (p,)
+        Bytes of content that cannot be read here and is in no count; -1 if there is some of unknown size.
     framing : int array, shape (n,)
         What the provider adds around each message (an estimate by family).
     """
@@ -122,7 +143,8 @@ class Ledger:
     part_number: Ints
     part_kind: Ints
     part_tokens: Ints
-    part_estimated: npt.NDArray[np.bool_]
+    part_estimated: Bools
+    part_opaque: Ints
     framing: Ints
     system_tokens: int
     tools_tokens: int
@@ -145,6 +167,43 @@ class Ledger:
         """Tokens of each message, framing included, shape (n,)."""
         return self.memo.get("message_tokens", lambda: self.kind_tokens.sum(axis=1))
 
+    @property
+    def message_estimated(self) -> Bools:
+        """True for each message that holds a part whose number is an estimate, shape (n,)."""
+
+        def build() -> Bools:
+            flags = np.zeros(len(self.transcript.messages), bool)
+            flags[self.part_message[self.part_estimated]] = True
+            return flags
+
+        return self.memo.get("message_estimated", build)
+
+    @property
+    def message_opaque(self) -> Ints:
+        """Bytes of opaque content in each message, as far as known, shape (n,)."""
+
+        def build() -> Ints:
+            sizes = np.zeros(len(self.transcript.messages), np.int64)
+            np.add.at(sizes, self.part_message, np.maximum(self.part_opaque, 0))
+            return sizes
+
+        return self.memo.get("message_opaque", build)
+
+    @property
+    def total(self) -> int:
+        """Tokens of the main thread with the fixed part, nothing compacted."""
+        return self.view().total
+
+    @property
+    def low(self) -> int:
+        """Lower end of the range in which the true total is expected. See `View.low`."""
+        return self.view().low
+
+    @property
+    def high(self) -> int:
+        """Upper end of that range."""
+        return self.view().high
+
     def view(self, thread: str = MAIN, history: History = "full") -> View:
         """One history of one thread. Made once and shared.
 
@@ -162,21 +221,38 @@ class Ledger:
         indices = np.array(transcript.history(thread, history), np.int64)
         lead = len(transcript.fixed(thread))
         kinds = self.kind_tokens[indices]
-        fixed = kinds[:lead].sum(axis=0)
-        fixed[KIND["framing"]] += self.frame_rule.per_request
-        if thread == MAIN:  # what a subagent was given as system text and tools is not recorded
-            fixed[KIND["system"]] += self.system_tokens
-            fixed[KIND["tools"]] += self.tools_tokens
-            fixed[KIND["framing"]] += self.tools_framing
+        fixed = kinds[:lead].sum(axis=0) + self._outside(thread)
         messages = tuple(transcript.messages[index] for index in indices.tolist())
         return View(self, thread, history, indices, messages, lead, self.message_tokens[indices], kinds, fixed)
 
+    def _outside(self, thread: str) -> Ints:
+        """Tokens by kind of what a request holds outside its messages, shape (len(KINDS),)."""
+        kinds = np.zeros(len(KINDS), np.int64)
+        kinds[KIND["framing"]] = self.frame_rule.per_request
+        if thread == MAIN:  # what a subagent was given as system text and tools is not recorded
+            kinds[KIND["system"]] = self.system_tokens
+            kinds[KIND["tools"]] = self.tools_tokens
+            kinds[KIND["framing"]] += self.tools_framing
+        return kinds
+
     def count_messages(self, messages: Sequence[Message]) -> Ints:
         """Tokens of messages that are not in the transcript (notes, edited ones), framing included, shape (m,)."""
-        parts = _count_parts(messages, self.counter)
-        tokens = np.full(len(messages), self.frame_rule.per_message, np.int64)
+        parts = count_parts(messages, self.counter, self.transcript.model)
+        tokens = np.array([self.frame_rule.of(message) for message in messages], np.int64)
         np.add.at(tokens, parts.row, parts.tokens)
         return tokens
+
+    @property
+    def reported(self) -> tuple[Reported, ...]:
+        """What the provider reported for each call beside what is counted here, in the order of ``Transcript.calls``."""
+        return self.memo.get("reported", lambda: reported(self.transcript, self.message_tokens, lambda thread: int(self._outside(thread).sum())))
+
+    @property
+    def unattributed(self) -> int | None:
+        """Prompt tokens of the main thread's newest reported call that nothing here accounts for; None if none was reported."""
+        calls = self.transcript.calls
+        known = (row.unattributed for row in reversed(self.reported) if calls[row.call].thread == MAIN and calls[row.call].kind == "response")
+        return next((number for number in known if number is not None), None)
 
     @property
     def messages(self) -> pd.DataFrame:
@@ -207,12 +283,50 @@ class Ledger:
         return frames.parts(self)
 
 
-def count(transcript: Transcript, counter: Counter | None = None, *, framing: Framing = OPENAI_CHAT) -> Ledger:
-    """Count every part of a transcript once."""
-    counter = counter or RatioCounter()
-    parts = _count_parts(transcript.messages, counter)
-    system = counter.count_texts(transcript.system)
-    tools = counter.count_texts([compact_json([t.name, t.description, t.parameters]) for t in transcript.tools])
+def count(
+    transcript: Transcript,
+    counter: Counter | str | None = None,
+    *,
+    framing: Framing | None = None,
+    progress: Progress | None = None,
+    cancel: Flag | None = None,
+) -> Ledger:
+    """Count every part of a transcript once. Texts that were counted before, here or elsewhere, are looked up.
+
+    Parameters
+    ----------
+    counter : Counter or str, optional
+        A counter or its name (``tokens.NAMES``). Default: the best one for the transcript's model.
+    framing : Framing, optional
+        Default: by the model's family, else by the format.
+    progress : callable, optional
+        Called with the characters done and the characters in all.
+    cancel : threading.Event, optional
+        Counting ends soon after it is set.
+
+    Raises
+    ------
+    CounterError
+        No counter has this name; or its vocabulary is damaged.
+    Cancelled
+        The flag was set (a `CounterError`).
+
+    Examples
+    --------
+    >>> from workbench.model import Message, Source, Text
+    >>> messages = (Message(0, "", "user", (Text("hello world"),)), Message(1, "", "assistant", (Text("hi"),)))
+    >>> ledger = count(Transcript("t", Source("openai-chat"), messages), "o200k_base")
+    >>> ledger.message_tokens.tolist(), ledger.total
+    ([6, 5], 14)
+    """
+    if counter is None:
+        counter = choose.counter_for(transcript.model)
+    elif isinstance(counter, str):
+        counter = choose.get(counter)
+    framing = framing or framing_for(transcript.source.format, transcript.model)
+    tools = [compact_json([tool.name, tool.description, tool.parameters]) for tool in transcript.tools]
+    parts = count_parts(transcript.messages, counter, transcript.model, extra=[*transcript.system, *tools], progress=progress, cancel=cancel)
+    system = len(transcript.system)
     return Ledger(
         transcript=transcript,
         counter=counter,
@@ -222,57 +336,9 @@ def count(transcript: Transcript, counter: Counter | None = None, *, framing: Fr
         part_kind=parts.kind,
         part_tokens=parts.tokens,
         part_estimated=parts.estimated,
-        framing=np.full(len(transcript.messages), framing.per_message, np.int64),
-        system_tokens=int(system.sum()),
-        tools_tokens=int(tools.sum()),
-        tools_framing=framing.per_tool * len(tools),
+        part_opaque=parts.opaque,
+        framing=np.fromiter(map(framing.of, transcript.messages), np.int64, len(transcript.messages)),
+        system_tokens=int(parts.extra[:system].sum()),
+        tools_tokens=int(parts.extra[system:].sum()),
+        tools_framing=framing.of_request(len(tools)) - framing.per_request,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Counted parts of some messages. `row` is the place among the messages given."""
-
-    row: Ints
-    number: Ints
-    kind: Ints
-    tokens: Ints
-    estimated: npt.NDArray[np.bool_]
-
-
-def _count_parts(messages: Sequence[Message], counter: Counter) -> _Parts:
-    texts: list[str] = []
-    owner: list[int] = []
-    rows: list[tuple[int, int, int, int, bool]] = []  # message, part, kind, tokens known without counting, estimated
-    for at, message in enumerate(messages):
-        for number, part in enumerate(message.parts):
-            for kind, words, tokens, estimated in _measure(message, part):
-                owner.extend([len(rows)] * len(words))
-                texts.extend(words)
-                rows.append((at, number, KIND[kind], tokens, estimated))
-    table = np.array(rows, np.int64).reshape(-1, 5)
-    tokens = table[:, 3].copy()
-    np.add.at(tokens, np.array(owner, np.int64), counter.count_texts(texts))
-    return _Parts(table[:, 0], table[:, 1], table[:, 2], tokens, table[:, 4].astype(bool))
-
-
-_TEXT_KIND = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool_result", "note": "note"}
-
-
-def _measure(message: Message, part: Part) -> list[tuple[str, tuple[str, ...], int, bool]]:
-    """Kind, texts to count, tokens known without counting, and whether they are an estimate."""
-    if type(part) is Text:
-        return [("note" if "compact_summary" in message.flags else _TEXT_KIND[message.role], (part.text,), 0, False)]
-    if type(part) is Reasoning:
-        return [("reasoning", (part.text,) if part.text else (), 0, part.opaque_bytes is not None)]
-    if type(part) is ToolCall:
-        return [("tool_call", (part.name, part.arguments_raw), 0, False)]
-    if type(part) is ToolResult:
-        inner: list[tuple[str, tuple[str, ...], int, bool]] = []
-        for child in part.parts:
-            inner += [("tool_result", (child.text,), 0, False)] if type(child) is Text else _measure(message, child)
-        return inner or [("tool_result", (), 0, False)]
-    if type(part) is Media:
-        return [("media", (), 1000, True)]
-    assert type(part) is Opaque
-    return [(_TEXT_KIND[message.role], (), 0, True)]

@@ -1,0 +1,24 @@
+"""Token counters: exact ones with vocabularies from this package, ratios, and scaled ones with a range."""
+
+from .base import Counter, RatioCounter
+from .bpe import TiktokenCounter
+from .choose import NAMES, counter_for, get
+from .measure import Cancelled, Measured, measure
+from .scaled import ScaledCounter
+from .store import use_file
+from .vocabulary import preload
+
+__all__ = [
+    "NAMES",
+    "Cancelled",
+    "Counter",
+    "Measured",
+    "RatioCounter",
+    "ScaledCounter",
+    "TiktokenCounter",
+    "counter_for",
+    "get",
+    "measure",
+    "preload",
+    "use_file",
+]
