@@ -31,13 +31,17 @@ class BudgetError(WorkbenchError):
         Tokens in the policy's own estimate.
     culprit : str
         What is too large, in the policy's own words: "newest turn exceeds context budget".
+    detail : str
+        The comparison that failed: "fixed part 12,000 > 11,700".
     """
 
-    def __init__(self, needed: int, available: int, culprit: str) -> None:
-        super().__init__(f"{culprit}: needs {needed:,} tokens, {available:,} are available; raise the window or lower the reserve")
+    def __init__(self, needed: int, available: int, culprit: str, *, detail: str = "") -> None:
+        said = f"{culprit} ({detail})" if detail else culprit
+        super().__init__(f"{said}: needs {needed:,} tokens, {available:,} are available; raise the window or lower the reserve")
         self.needed = needed
         self.available = available
         self.culprit = culprit
+        self.detail = detail
 
 
 class PolicyError(WorkbenchError):

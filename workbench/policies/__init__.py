@@ -1,0 +1,30 @@
+"""What a model would still see: policies, what they are asked, and what they answer."""
+
+from .base import Added, Edited, Fate, Kept, Note, Policy, PolicyInfo, Request, Selection, Step, as_python, params_of, smallest_window
+from .none import NoPolicy
+from .registry import get, make, make_from_text, select
+from .registry import names as list
+from .scv import Scv
+
+__all__ = [
+    "Added",
+    "Edited",
+    "Fate",
+    "Kept",
+    "NoPolicy",
+    "Note",
+    "Policy",
+    "PolicyInfo",
+    "Request",
+    "Scv",
+    "Selection",
+    "Step",
+    "as_python",
+    "get",
+    "list",
+    "make",
+    "make_from_text",
+    "params_of",
+    "select",
+    "smallest_window",
+]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from json.encoder import encode_basestring
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ def string(text: str) -> str:
     >>> print(string('é "\n\x01'))
     "é \"\n\u0001"
     """
-    return cast(str, encode_basestring(text))
+    return encode_basestring(text)
 
 
 def number(value: int | float) -> str:

@@ -1,0 +1,234 @@
+"""An answer, and the one place where it is made and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import PolicyError
+from ..ledger import View
+from ..model import Message
+from ..tokens.base import Ints
+from ..validity import Finding, check_pairs
+from .items import FATES, Edited, Event, Fate, Item, Kept, Note, SideCall, Step
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .base import Policy, Request
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one request carries, and why. Made by `make_selection`.
+
+    Parameters
+    ----------
+    items : tuple of Kept, Edited, Note or Added
+        In the order sent.
+    fate_codes : uint8 array, shape (n,)
+        One `Fate` per row of the request's view.
+    before_tokens, after_tokens : int
+        Fixed part and rows, in the ledger's counter; reserve and margin are not in them.
+    own_before, own_after : int
+        The same in the policy's own estimate.
+    state : mapping
+        What a persistent policy remembers: frozen, JSON-serialisable. Empty for a view policy.
+    """
+
+    policy: Policy
+    request: Request
+    items: tuple[Item, ...]
+    fate_codes: npt.NDArray[np.uint8]
+    before_tokens: int
+    after_tokens: int
+    own_before: int
+    own_after: int
+    item_tokens: Ints
+    steps: Sequence[Step] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
+    event: Event | None = None
+    side_calls: tuple[SideCall, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{number:,} {name}" for name, number in self.counts.items() if number)
+        return f"<Selection {self.policy!r}: {self.before_tokens:,} → {self.after_tokens:,} tokens; {counts or 'no messages'}>"
+
+    @cached_property
+    def fates(self) -> tuple[str, ...]:
+        """Kept, edited, summarized or dropped: one word per row, in order."""
+        return tuple(FATES[code] for code in self.fate_codes.tolist())
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Messages by fate; they sum to all rows."""
+        return dict(zip(FATES, np.bincount(self.fate_codes, minlength=len(FATES)).tolist(), strict=True))
+
+    @cached_property
+    def fate_tokens(self) -> dict[str, int]:
+        """Tokens of the source's rows by fate; they sum to all rows' tokens."""
+        sums = np.bincount(self.fate_codes, weights=self.request.view.tokens, minlength=len(FATES))
+        return dict(zip(FATES, sums.astype(np.int64).tolist(), strict=True))
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """The notes, in the order sent."""
+        return tuple(item for item in self.items if type(item) is Note)
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """What is sent, in order."""
+        every = self.request.view.ledger.transcript.messages
+        return tuple(every[item.index] if isinstance(item, Kept) else item.message for item in self.items)
+
+    @cached_property
+    def indices(self) -> tuple[int, ...]:
+        """Indices of the kept and edited messages, in the order sent."""
+        return tuple(item.index for item in self.items if type(item) is Kept or type(item) is Edited)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the list that is sent, and with its size.
+
+        The window is over when the counted tokens and the reserve are more than it holds: the safety margin is
+        there for the error of the estimate, so using it is no breach.
+        """
+        budget = self.request.budget
+        found = []
+        over = self.after_tokens + budget.reserve_output_tokens - budget.max_tokens
+        if over > 0:
+            found.append(Finding("any", "over_window", (), f"over window by {over:,} tokens"))
+        grown = self.after_tokens - self.before_tokens
+        if grown > 0:
+            found.append(Finding("any", "grew", (), f"the request grew by {grown:,} tokens"))
+        rows = self.request.view.row_of
+        lost = tuple(index for index in sorted(self.request.pins) if index in rows and self.fate_codes[rows[index]] > Fate.EDITED)
+        if lost:
+            found.append(Finding("any", "pin_removed", lost, f"pinned, but removed: {', '.join(f'#{index}' for index in lost)}"))
+        return (*found, *check_pairs(self.messages))
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per message of the history. See `frames.selection`."""
+        from .. import frames
+
+        return frames.selection(self)
+
+    def explain(self, index: int) -> str:
+        """Say why message `index` has its fate.
+
+        Raises
+        ------
+        PolicyError
+            The message is not in the chosen thread and history.
+        """
+        row = _row(self.request.view, index)
+        said = [step.text for step in self.steps if index in step.messages]
+        return f"#{index} is {self.fates[row]}: " + (" ".join(said) if said else "no rule of this policy touched it.")
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/plain": repr(self)}
+
+
+def row_indices(view: View) -> tuple[int, ...]:
+    """``Message.index`` of each row as Python integers; made once, so that a note's `covers` only slices it."""
+    return view.memo.get("row_indices", lambda: tuple(view.indices.tolist()))
+
+
+def kept_items(view: View) -> tuple[Kept, ...]:
+    """One `Kept` per row of a view; made once, so that a selection only slices it."""
+    return view.memo.get("kept_items", lambda: tuple(Kept(index) for index in view.indices.tolist()))
+
+
+def derive_fates(view: View, items: Iterable[Item]) -> npt.NDArray[np.uint8]:
+    """The fates that a list of items gives to the rows of a view, shape (n,).
+
+    Kept or edited if it is in the items; else summarized if a note covers it; else dropped.
+    """
+    fates = np.full(len(view.indices), Fate.DROPPED, np.uint8)
+    sent: dict[int, Fate] = {}
+    for item in items:
+        if type(item) is Note:
+            for index in item.covers:
+                fates[_row(view, index)] = Fate.SUMMARIZED
+        elif type(item) is Kept:
+            sent.setdefault(item.index, Fate.KEPT)
+        elif type(item) is Edited:
+            sent[item.index] = Fate.EDITED
+    for index, fate in sent.items():
+        fates[_row(view, index)] = fate
+    return fates
+
+
+def make_selection(
+    policy: Policy,
+    request: Request,
+    items: Sequence[Item],
+    *,
+    own: tuple[int, int],
+    rows: Ints | None = None,
+    fates: npt.NDArray[np.uint8] | None = None,
+    steps: Sequence[Step] = (),
+    state: Mapping[str, Any] | None = None,
+    event: Event | None = None,
+    side_calls: tuple[SideCall, ...] = (),
+) -> Selection:
+    """Make a `Selection`: derive its fates and count its new texts.
+
+    A policy that passes `rows` and `fates` pays for its new texts only; without them every item is looked at.
+
+    Parameters
+    ----------
+    own : tuple of int
+        Tokens before and after in the policy's own estimate, without reserve and margin.
+    rows : int array, optional
+        Shape (len(items),). The view's row of each `Kept`; -1 for all other items.
+    fates : uint8 array, optional
+        Shape (n,). Must equal `derive_fates`.
+
+    Raises
+    ------
+    PolicyError
+        An item names a message that is not in the view.
+    """
+    view = request.view
+    items = tuple(items)
+    if rows is None:
+        rows = np.fromiter((_row(view, item.index) if type(item) is Kept else -1 for item in items), np.int64, len(items))
+    new = np.flatnonzero(rows < 0)
+    tokens = view.tokens[rows] if len(view.tokens) else np.zeros(len(items), np.int64)  # -1 takes any row's, and is set next
+    if len(new):
+        tokens[new] = view.ledger.count_messages([_new_message(items[at]) for at in new.tolist()])
+    outside = view.fixed - int(view.tokens[: view.lead].sum())  # leading system rows stand in the items
+    return Selection(
+        policy=policy,
+        request=request,
+        items=items,
+        fate_codes=derive_fates(view, items) if fates is None else fates,
+        before_tokens=view.total,
+        after_tokens=outside + int(tokens.sum()),
+        own_before=own[0],
+        own_after=own[1],
+        item_tokens=tokens,
+        steps=steps,
+        state=dict(state or {}),
+        event=event,
+        side_calls=side_calls,
+    )
+
+
+def _new_message(item: Item) -> Message:
+    assert not isinstance(item, Kept)
+    return item.message
+
+
+def _row(view: View, index: int) -> int:
+    row = view.row_of.get(index)
+    if row is None:
+        raise PolicyError(f"message {index} is not in thread {view.thread!r}, history {view.history!r}; choose one of its rows")
+    return row
