@@ -1,0 +1,294 @@
+"""Pandas views of ledgers and selections. The only core file that imports pandas; nothing is computed here that is not there.
+
+Unknown is `NA`, never 0: whole numbers that may be unknown are nullable ``Int64``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .ledger import KIND, Ledger, View
+from .model import KINDS, MAIN, History, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Usage
+from .tokens.base import Ints, repaired
+from .turns import turn_groups
+
+if TYPE_CHECKING:
+    from .policies.base import Selection
+
+PREVIEW = 80  # characters
+
+_ROLE_KIND = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool_result", "note": "note"}
+
+
+def messages(ledger: Ledger, thread: str | None = None) -> pd.DataFrame:
+    """One row per message of a transcript.
+
+    Parameters
+    ----------
+    thread : str, optional
+        Only this thread. Default: all of them; a policy acts on one.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``Message.index``: thread, role, kind (what most of its tokens are), turn (`NA` for the fixed part and for
+        summaries of real compactions), tokens, estimated, opaque_bytes, tokens by kind (they sum to tokens), time,
+        call, tool, flags, preview.
+
+    Examples
+    --------
+    >>> from workbench.ledger import count
+    >>> from workbench.model import Source, Transcript
+    >>> ledger = count(Transcript("t", Source("openai-chat"), (Message(0, "", "user", (Text("hello world"),)),)), "o200k_base")
+    >>> messages(ledger)[["role", "kind", "tokens", "framing", "preview"]].to_dict("records")
+    [{'role': 'user', 'kind': 'user', 'tokens': 6, 'framing': 4, 'preview': 'hello world'}]
+    """
+    chosen = [item for item in ledger.transcript.messages if thread is None or item.thread == thread]
+    at = np.array([item.index for item in chosen], np.int64)
+    turns = _turns_of(ledger)
+    kinds = ledger.kind_tokens[at]
+    return pd.DataFrame(
+        {
+            "thread": _texts(item.thread for item in chosen),
+            "role": _texts(item.role for item in chosen),
+            "kind": _texts(_main_kinds(chosen, kinds)),
+            "turn": _whole([turns.get(item.index) for item in chosen]),
+            "tokens": ledger.message_tokens[at],
+            "estimated": ledger.message_estimated[at],
+            "opaque_bytes": ledger.message_opaque[at],
+            **{kind: kinds[:, code] for kind, code in KIND.items()},
+            "time": _times([item.ts for item in chosen]),
+            "call": _whole([item.call for item in chosen]),
+            "tool": _texts(_tools(item) for item in chosen),
+            "flags": _texts(" ".join(sorted(item.flags)) for item in chosen),
+            "preview": _texts(preview(item) for item in chosen),
+        },
+        index=pd.Index(at, name="index"),
+    )
+
+
+def turns(ledger: Ledger, thread: str = MAIN, history: History = "full") -> pd.DataFrame:
+    """One row per turn group of a thread.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by turn: start (the person's message that started it), first, last, messages, tokens, tokens by kind, time,
+        preview. The fixed part is in none of them: their tokens and ``view.fixed`` make ``view.total``.
+    """
+    view = ledger.view(thread, history)
+    groups = view.turns
+    every = ledger.transcript.messages
+    rows = view.row_of
+    kinds = np.array([view.kinds[[rows[index] for index in group.messages]].sum(axis=0) for group in groups], np.int64).reshape(-1, len(KINDS))
+    heads = [every[group.messages[0] if group.user is None else group.user] for group in groups]
+    return pd.DataFrame(
+        {
+            "start": _whole([group.user for group in groups]),
+            "first": np.array([group.messages[0] for group in groups], np.int64),
+            "last": np.array([group.messages[-1] for group in groups], np.int64),
+            "messages": np.array([len(group.messages) for group in groups], np.int64),
+            "tokens": kinds.sum(axis=1),
+            **{kind: kinds[:, code] for kind, code in KIND.items()},
+            "time": _times([head.ts for head in heads]),
+            "preview": _texts(preview(head) for head in heads),
+        },
+        index=pd.RangeIndex(len(groups), name="turn"),
+    )
+
+
+def kinds(ledger: Ledger, thread: str = MAIN, history: History = "full") -> pd.DataFrame:
+    """One row per kind of a thread, the fixed part included.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by kind, in the order of ``KINDS``: tokens, share (0 to 1), fixed (the part of them that belongs to the fixed
+        part), messages (how many hold some).
+    """
+    view = ledger.view(thread, history)
+    tokens = np.array(list(view.by_kind.values()), np.int64)
+    return pd.DataFrame(
+        {
+            "tokens": tokens,
+            "share": tokens / max(view.total, 1),
+            "fixed": view.fixed_kinds,
+            "messages": (view.kinds > 0).sum(axis=0),
+        },
+        index=pd.Index(KINDS, name="kind"),
+    )
+
+
+def parts(ledger: Ledger) -> pd.DataFrame:
+    """One row per part of every message; what a tool result holds has a row each.
+
+    Returns
+    -------
+    DataFrame
+        message, part (its place there), kind, tokens, estimated, opaque_bytes (`NA` where the size is not recorded, 0 where
+        nothing is opaque), tool, preview. With each message's framing the tokens make the message.
+    """
+    every = ledger.transcript.messages
+    at = list(zip(ledger.part_message.tolist(), ledger.part_number.tolist(), strict=True))
+    chosen = [every[message].parts[number] for message, number in at]
+    return pd.DataFrame(
+        {
+            "message": ledger.part_message,
+            "part": ledger.part_number,
+            "kind": _texts(KINDS[code] for code in ledger.part_kind.tolist()),
+            "tokens": ledger.part_tokens,
+            "estimated": ledger.part_estimated,
+            "opaque_bytes": _whole([None if size < 0 else size for size in ledger.part_opaque.tolist()]),
+            "tool": _texts(part.name or "" if isinstance(part, ToolCall | ToolResult) else "" for part in chosen),
+            "preview": _texts(_line(_words(part)) for part in chosen),
+        }
+    )
+
+
+def calls(ledger: Ledger) -> pd.DataFrame:
+    """One row per provider request of every thread.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by call: id, thread, kind, model, time, stop_reason, produced (messages), the disjoint buckets of its usage,
+        prompt and total as reported, estimated_prompt (counted here), unattributed (reported beyond the estimate).
+        What was not recorded is `NA`.
+    """
+    every = ledger.transcript.calls
+    usages = [call.usage or Usage() for call in every]
+    return pd.DataFrame(
+        {
+            "id": _texts(call.id for call in every),
+            "thread": _texts(call.thread for call in every),
+            "kind": _texts(call.kind for call in every),
+            "model": _texts(call.model or "" for call in every),
+            "time": _times([call.ts for call in every]),
+            "stop_reason": _texts(call.stop_reason or "" for call in every),
+            "produced": np.array([len(call.produced) for call in every], np.int64),
+            **{name: _whole([getattr(usage, name) for usage in usages]) for name in Usage.BUCKETS},
+            "prompt": _whole([usage.prompt for usage in usages]),
+            "total": _whole([usage.total for usage in usages]),
+            "estimated_prompt": _whole([row.estimated for row in ledger.reported]),
+            "unattributed": _whole([row.unattributed for row in ledger.reported]),
+        },
+        index=pd.RangeIndex(len(every), name="call"),
+    )
+
+
+def selection(chosen: Selection) -> pd.DataFrame:
+    """One row per message of the history that a selection was made from.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``Message.index``: role, kind, turn, fate, quoted (its words stand in a note), tokens, sent_tokens (as kept or
+        edited; 0 if it is not sent), preview. Notes and added texts are not rows: see ``Selection.items``.
+    """
+    from .policies.items import Edited, Kept  # no cycle: policies import frames only inside their properties
+
+    view = chosen.request.view
+    sent = np.zeros(len(view.indices), np.int64)
+    rows = view.row_of
+    for item, tokens in zip(chosen.items, chosen.item_tokens.tolist(), strict=True):
+        if isinstance(item, Kept | Edited):
+            sent[rows[item.index]] += tokens
+    quoted = {index for note in chosen.notes for index in note.quotes}
+    turn = _turns_in(view)
+    return pd.DataFrame(
+        {
+            "role": _texts(message.role for message in view.messages),
+            "kind": _texts(_main_kinds(view.messages, view.kinds)),
+            "turn": _whole([turn.get(message.index) for message in view.messages]),
+            "fate": _texts(chosen.fates),
+            "quoted": np.array([message.index in quoted for message in view.messages], bool),
+            "tokens": view.tokens,
+            "sent_tokens": sent,
+            "preview": _texts(preview(message) for message in view.messages),
+        },
+        index=pd.Index(view.indices, name="index"),
+    )
+
+
+def preview(message: Message) -> str:
+    """One line of a message, at most ``PREVIEW`` characters: control characters are blanks, lone surrogates U+FFFD.
+
+    Examples
+    --------
+    >>> preview(Message(0, "", "tool", (ToolResult("a", "run", (Text("\\x1b[31mred\\x1b[0m\\n\\ud99c"),)),)))
+    '[31mred [0m \ufffd'
+    """
+    return _line(" ".join(filter(None, map(_words, message.parts))))
+
+
+def _words(part: Any) -> str:
+    limit = 4 * PREVIEW  # a text may be megabytes; what a line can show is in its first characters
+    if isinstance(part, Text | Reasoning):
+        return (part.text or "(hidden reasoning)")[:limit] if isinstance(part, Reasoning) else part.text[:limit]
+    if isinstance(part, ToolCall):
+        return f"{part.name} {part.arguments_raw[:limit]}"
+    if isinstance(part, ToolResult):
+        return " ".join(_words(child) for child in part.parts[:8]) or "(empty)"
+    if isinstance(part, Media):
+        size = f" {part.width} × {part.height}" if part.width and part.height else ""
+        return f"({part.kind}{size})"
+    assert isinstance(part, Opaque)
+    return f"({part.type})"
+
+
+def _line(text: str) -> str:
+    head = repaired(text[: 4 * PREVIEW])
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in head).split())
+    return line if len(line) <= PREVIEW else line[: PREVIEW - 1] + "…"
+
+
+def _tools(message: Message) -> str:
+    names = [part.name for part in message.parts if isinstance(part, ToolCall | ToolResult) and part.name]
+    return ", ".join(dict.fromkeys(names))
+
+
+def _main_kinds(chosen: Sequence[Message], table: Ints) -> list[str]:
+    """Of each message the kind that most of its tokens are, framing apart; by its role if it has none."""
+    texts = table[:, : KIND["framing"]]
+    largest = texts.max(axis=1, initial=0)
+    best = np.where(largest > 0, texts.argmax(axis=1), -1) if len(chosen) else largest
+    return [KINDS[code] if code >= 0 else _ROLE_KIND[message.role] for message, code in zip(chosen, best.tolist(), strict=True)]
+
+
+def _turns_in(view: View) -> dict[int, int]:
+    return {index: group.index for group in view.turns for index in group.messages}
+
+
+def _turns_of(ledger: Ledger) -> dict[int, int]:
+    """Turn group of each message, in its own thread."""
+    transcript = ledger.transcript
+    found: dict[int, int] = {}
+    for thread in transcript.threads:
+        history = [transcript.messages[index] for index in transcript.history(thread.id)]
+        found |= {index: group.index for group in turn_groups(history) for index in group.messages}
+    return found
+
+
+def _texts(values: Iterable[str]) -> pd.api.extensions.ExtensionArray:
+    # A column of texts is Arrow's, and that holds no lone surrogates.
+    return pd.array([repaired(value) for value in values], dtype="str")
+
+
+def _whole(values: Sequence[int | None]) -> pd.api.extensions.ExtensionArray:
+    return pd.array([_int64(value) for value in values], dtype="Int64")
+
+
+def _int64(value: int | None) -> int | None:
+    # A damaged source may hold any number; one that no column can hold is not known.
+    return value if value is not None and -(2**63) <= value < 2**63 else None
+
+
+def _times(values: Sequence[int | None]) -> pd.DatetimeIndex:
+    limit = 253_402_300_800_000  # the year 10000
+    nothing = np.iinfo(np.int64).min  # NumPy's "not a time"
+    ms = np.array([value if value is not None and abs(value) < limit else nothing for value in values], np.int64)
+    return pd.DatetimeIndex(ms.view("datetime64[ms]")).tz_localize("UTC")
