@@ -35,7 +35,7 @@ class Newest:
         view, items = request.view, kept_items(request.view)
         limit = int((request.budget.available if self.limit is None else self.limit) * self.share)
         if view.fixed > limit:
-            raise BudgetError(view.fixed, limit, "fixed part is too large")
+            raise BudgetError(view.fixed, limit, "fixed part is too large", detail=f"fixed part {view.fixed:,} > {limit:,}")
         tail = np.cumsum(view.tokens[view.lead :][::-1])
         keep = int(np.searchsorted(tail, limit - view.fixed - 40, "right"))
         cut = len(items) - keep if keep < len(tail) else view.lead

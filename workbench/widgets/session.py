@@ -16,7 +16,7 @@ from .. import policies
 from ..errors import BudgetError, WorkbenchError
 from ..ledger import Ledger, View
 from ..model import MAIN, Budget, History
-from ..policies.base import Policy, Request, Selection, params_of
+from ..policies.base import Policy, Request, Selection, params_of, smallest_window
 
 #: A selection that takes longer than this (seconds) is not made again for every value of a drag.
 QUICK = 0.02
@@ -67,11 +67,13 @@ class Session:
         self._finished = -math.inf
         self._smallest: tuple[object, int | None] = (None, None)
         self.recomputed = 0
+        self.changes = 0
         self._check_history(history)
         self.budget_hint = ""
         self._budget_given = budget is not None
         self._budget = as_budget(budget, Budget()) if budget is not None else self._first_budget()
         self._pins = self._check_pins(pins)
+        self._picks_budget = not self._budget_given
         self._first = (self._policy, self._budget, self._history, self.budget_hint)
 
     # What is asked.
@@ -108,10 +110,7 @@ class Session:
 
     @history.setter
     def history(self, history: History) -> None:
-        self._check_history(history)
-        if history != self._history:
-            self._history = history
-            self._changed()
+        self.change(history=history)
 
     @property
     def policy(self) -> Policy:
@@ -120,10 +119,7 @@ class Session:
 
     @policy.setter
     def policy(self, policy: str | Policy) -> None:
-        policy = as_policy(policy)
-        if policy != self._policy:
-            self._policy = policy
-            self._changed()
+        self.change(policy=policy)
 
     @property
     def budget(self) -> Budget:
@@ -132,11 +128,7 @@ class Session:
 
     @budget.setter
     def budget(self, budget: Budget | int) -> None:
-        budget = as_budget(budget, self._budget)
-        self._budget_given, self.budget_hint = True, ""
-        if budget != self._budget:
-            self._budget = budget
-            self._changed()
+        self.change(budget=budget)
 
     @property
     def pins(self) -> frozenset[int]:
@@ -164,10 +156,31 @@ class Session:
             self._selected = index
             self._settle_soon()
 
+    def change(self, *, policy: str | Policy | None = None, budget: Budget | int | None = None, history: History | None = None) -> None:
+        """Set several at once: they are checked first, then answered together.
+
+        Raises
+        ------
+        WorkbenchError
+            One of them is not allowed; nothing is changed.
+        """
+        new_policy = self._policy if policy is None else as_policy(policy)
+        new_budget = self._budget if budget is None else as_budget(budget, self._budget)
+        new_history = history or self._history
+        self._check_history(new_history)
+        if new_budget != self._budget:
+            self._budget_given, self.budget_hint = True, ""
+        if (new_policy, new_budget, new_history) != (self._policy, self._budget, self._history):
+            if new_history != self._history:
+                self._pins &= frozenset(self._ledger.view(self._thread, new_history).row_of)
+            self._policy, self._budget, self._history = new_policy, new_budget, new_history
+            self._changed()
+
     def reset(self) -> None:
         """Go back to the policy, budget and history of the start; pins and the selected message stay."""
-        self._policy, self._budget, self._history, self.budget_hint = self._first
-        self._changed()
+        policy, budget, history, hint = self._first
+        self.change(policy=policy, budget=budget, history=history)
+        self._budget_given, self.budget_hint = not self._picks_budget, hint
 
     # What comes of it.
 
@@ -180,8 +193,10 @@ class Session:
     def request(self) -> Request:
         """What the policy is asked."""
         transcript = self._ledger.transcript
-        calls = tuple(call for call in transcript.calls if call.thread == self._thread)
-        return Request(self.view, self._budget, calls=calls, model=transcript.model, pins=self._pins)
+        view = self.view
+        calls = view.memo.get("calls", lambda: tuple(call for call in transcript.calls if call.thread == self._thread))
+        now = view.memo.get("now", lambda: max((message.ts for message in view.messages if message.ts is not None), default=None))
+        return Request(view, self._budget, calls, now, transcript.model, pins=self._pins)
 
     @property
     def selection(self) -> Selection | None:
@@ -201,13 +216,24 @@ class Session:
 
         The policy's own ``smallest_window(request)`` where it has one; else found by bisection.
         """
-        key = (id(self._ledger), self._policy, self._budget.reserve_output_tokens, self._budget.safety_margin_tokens, self._pins, self._history)
-        if self._smallest[0] != key:
-            try:
-                self._smallest = (key, find_smallest_window(self._policy, self.request))
-            except WorkbenchError:  # the policy cannot answer at any window; `problem` says why
-                self._smallest = (key, None)
+        if self._smallest[0] != self._smallest_key():
+            self._smallest = (self._smallest_key(), self._find_smallest())
         return self._smallest[1]
+
+    @property
+    def smallest_known(self) -> int | None:
+        """`smallest_window` as far as known without work: None while it belongs to other values. It is found at the next settling."""
+        return self._smallest[1] if self._smallest[0] == self._smallest_key() else None
+
+    def _smallest_key(self) -> object:
+        budget = self._budget
+        return (id(self._ledger), self._policy, budget.reserve_output_tokens, budget.safety_margin_tokens, self._pins, self._history)
+
+    def _find_smallest(self) -> int | None:
+        try:
+            return find_smallest_window(self._policy, self.request)
+        except WorkbenchError:  # the policy cannot answer at any window; `problem` says why
+            return None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -242,7 +268,8 @@ class Session:
 
     def _changed(self) -> None:
         self._stale = True
-        loop = _running_loop()
+        self.changes += 1
+        loop = running_loop()
         if loop is None or self._cost < QUICK:
             self._compute()
         elif self._compute_timer is None:
@@ -272,7 +299,7 @@ class Session:
         if self._settle_timer is not None:
             self._settle_timer.cancel()
             self._settle_timer = None
-        loop = _running_loop()
+        loop = running_loop()
         if loop is None:
             self._settle_now()
         else:
@@ -283,6 +310,8 @@ class Session:
             self._settle_timer.cancel()
             self._settle_timer = None
         self.flush()
+        if self._cost < QUICK or isinstance(self._outcome, WorkbenchError):  # a search asks the policy about 25 times
+            _ = self.smallest_window
         for call in tuple(self._on_settle):
             call()
 
@@ -353,10 +382,9 @@ def find_smallest_window(policy: Policy, request: Request) -> int | None:
     """The smallest window at which a policy answers, other numbers of the budget as they are."""
     if "budget" not in policy.promises:
         return None
-    own = getattr(policy, "smallest_window", None)
-    if own is not None:
-        found: int | None = own(request)
-        return found
+    said = smallest_window(policy, request)
+    if said is not None:
+        return said
 
     def missing(window: int) -> BudgetError | None:
         try:
@@ -385,11 +413,12 @@ def find_smallest_window(policy: Policy, request: Request) -> int | None:
 
 def _round_up(number: int) -> int:
     """Up to two leading digits, so that a person can remember it."""
-    step = 10 ** max(2, len(str(number)) - 2)
+    step: int = 10 ** max(2, len(str(number)) - 2)
     return -(-number // step) * step
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs this code (a kernel's), or None in plain Python."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

@@ -1,0 +1,214 @@
+"""The side panel: the note, the diff, why, and the checks of the present selection.
+
+Only the open tab's content crosses to the browser, each bounded; `refresh` is called when a drag has come to rest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ..model import Message
+from ..policies.base import FATES, Fate, Note, Selection
+from .assets import css, esm
+from .session import Session
+from .texts import PAGE, clean, one_line, page, preview
+from .wire import sent
+from .words import problem_text
+
+TABS = ("note", "diff", "why", "checks")
+NOTES = 20  # notes shown in full
+RUNS = 200  # rows of the diff
+STEPS = 100  # lines of the decision log in a page
+FINDINGS = 200
+_SAID = 2_000  # characters of an explanation or a step
+
+
+class Side(anywidget.AnyWidget):
+    """What the selection did, in words.
+
+    Attributes
+    ----------
+    selected : int
+        ``Message.index`` of the selected message; -1 for none. Both ways.
+    tab : str
+        The open tab: note, diff, why or checks.
+    """
+
+    _esm = traitlets.Unicode(esm("side")).tag(sync=True)
+    _css = traitlets.Unicode(css("side")).tag(sync=True)
+    selected = traitlets.Int(-1).tag(sync=True)
+    tab = traitlets.Enum(TABS, "note").tag(sync=True)
+    content = traitlets.Dict().tag(sync=True)
+    alarms = traitlets.Int(0).tag(sync=True)
+
+    def __init__(self, session: Session) -> None:
+        self._session: Session | None = session
+        self._start = 0
+        super().__init__()
+        self.refresh()
+        self.observe(self._turn, "tab")
+        self.on_msg(self._told)
+
+    def refresh(self) -> None:
+        """Show the open tab for what the session holds now."""
+        session = self._session
+        if session is None:
+            return
+        selection = session.selection
+        if selection is None:
+            problem = session.problem
+            content: dict[str, Any] = {"problem": problem_text(problem, session.smallest_known) if problem is not None else ""}
+        elif self.tab == "why":
+            content = {"why": why(session, selection), "log": log_page(selection, self._start)}
+        elif self.tab == "diff":
+            content = {"diff": diff(selection)}
+        elif self.tab == "checks":
+            content = {"checks": checks(selection)}
+        else:
+            content = {"note": notes(selection), "why": why(session, selection)}
+        with self.hold_sync():
+            self.alarms = len(selection.findings) if selection is not None else 0
+            self.content = {"tab": self.tab, **content}
+
+    def close(self) -> None:
+        """Free everything: no reference to the session stays."""
+        self._session = None
+        self.content = {}
+        self.on_msg(self._told, remove=True)
+        self.unobserve_all()
+        super().close()
+
+    def __repr__(self) -> str:
+        return "<Side: closed>" if self._session is None else f"<Side: {self.tab}>"
+
+    def _turn(self, _: object) -> None:
+        self._start = 0
+        self.refresh()
+
+    def _told(self, _: object, content: Any, __: object) -> None:
+        if isinstance(content, dict) and content.get("type") == "page" and isinstance(content.get("start"), int):
+            self._start = max(0, content["start"])
+            self.refresh()
+
+
+def notes(selection: Selection) -> dict[str, Any]:
+    """The notes: how many, and of each a line about it and its text."""
+    view = selection.request.view
+    sizes = iter(int(tokens) for tokens, item in zip(selection.item_tokens.tolist(), selection.items, strict=True) if type(item) is Note)
+    shown = [_note(note, next(sizes), sum(int(view.tokens[view.row_of[index]]) for index in note.covers)) for note in selection.notes[:NOTES]]
+    if len(selection.notes) > 1:
+        for number, note in enumerate(shown, 1):
+            note["head"] = f"Note {number}" + note["head"].removeprefix("One note")
+    return {"notes": shown, "more": max(0, len(selection.notes) - NOTES), "none": _nothing_noted(selection)}
+
+
+def _note(note: Note, size: int, covered: int) -> dict[str, Any]:
+    text, total = _text(note.message)
+    head = f"One note, {size:,} tokens, "
+    if len(note.covers):
+        head += f"stands for {len(note.covers):,} message{'' if len(note.covers) == 1 else 's'} ({covered:,} tokens)"
+        head += f" · {_ratio(covered, size)} : 1" if size and covered >= size else ""
+    else:
+        head += "stands for no message"
+    flag = f"{size - covered:,} tokens larger than what it stands for" if size > covered and len(note.covers) else ""
+    return {"head": head, "flag": flag, "text": text, "more": max(0, total - PAGE)}
+
+
+def _text(message: Message) -> tuple[str, int]:
+    shown = page(message)
+    return "\n".join(piece.text for piece in shown.pieces), shown.total
+
+
+def _ratio(covered: int, size: int) -> str:
+    ratio = covered / size
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
+
+
+def _nothing_noted(selection: Selection) -> str:
+    if selection.notes:
+        return ""
+    gone = selection.counts["dropped"]
+    return f"No note: {gone:,} message{' is' if gone == 1 else 's are'} dropped without one." if gone else "No note: nothing was left out."
+
+
+def why(session: Session, selection: Selection) -> dict[str, str]:
+    """Why the selected message has its fate."""
+    index = session.selected
+    if index is None:
+        return {"title": "", "text": "Select a message to see why it is kept or not."}
+    row = selection.request.view.row_of.get(index)
+    if row is None:
+        return {"title": f"#{index}", "text": "This message is not in the history that is shown."}
+    fate = FATES[int(selection.fate_codes[row])]
+    said = selection.explain(index).removeprefix(f"#{index} is {fate}: ")
+    return {"title": f"Why #{index} is {fate}", "text": clean(said[:_SAID])}
+
+
+def log_page(selection: Selection, start: int) -> dict[str, Any]:
+    """A page of the decision log: text, number of messages, first message."""
+    total = len(selection.steps)
+    start = start if start < total else 0
+    rows = [[clean(step.text[:_SAID]), len(step.messages), next(iter(step.messages), -1)] for step in selection.steps[start : start + STEPS]]
+    return {"rows": rows, "start": start, "total": total, "size": STEPS}
+
+
+def diff(selection: Selection) -> dict[str, Any]:
+    """What the request was and what it is, as runs of messages of one fate and the notes where they stand."""
+    view = selection.request.view
+    runs = _runs(selection)
+    for insert in sent(selection).inserts:
+        words = f"stands for {insert.covers:,}, quotes {insert.quotes:,}" if insert.covers else ""
+        runs.append(
+            {
+                "at": insert.at + 0.5,
+                "fate": "note" if insert.is_note else "added",
+                "what": "note" if insert.is_note else "added",
+                "text": words,
+                "tokens": f"+{insert.tokens:,}",
+                "go": -1,
+            }
+        )
+    runs.sort(key=lambda run: run["at"])
+    head = f"{len(view.indices):,} messages, {selection.before_tokens:,} tokens → {len(selection.items):,} items, {selection.after_tokens:,} tokens"
+    return {"head": head, "rows": runs[:RUNS], "more": max(0, len(runs) - RUNS)}
+
+
+def _runs(selection: Selection) -> list[dict[str, Any]]:
+    fates, what = selection.fate_codes.tolist(), sent(selection)
+    edited = iter(what.edits)
+    new_sizes = {row: next(edited) for row in what.rows.tolist() if fates[row] == Fate.EDITED}
+    runs: list[dict[str, Any]] = []
+    start = 0
+    while start < len(fates):
+        stop = start + 1
+        while stop < len(fates) and fates[stop] == fates[start]:
+            stop += 1
+        runs.append(_run(selection, start, stop, new_sizes))
+        start = stop
+    return runs
+
+
+def _run(selection: Selection, start: int, stop: int, new_sizes: dict[int, int]) -> dict[str, Any]:
+    view, fate = selection.request.view, Fate(int(selection.fate_codes[start]))
+    first, last = int(view.indices[start]), int(view.indices[stop - 1])
+    tokens = int(view.tokens[start:stop].sum())
+    size = f"{tokens:,}"
+    if fate == Fate.EDITED:
+        size = f"{tokens:,} → {sum(new_sizes.get(row, 0) for row in range(start, stop)):,}"
+    elif fate != Fate.KEPT:
+        size = f"−{tokens:,}"
+    what = f"#{first}" if stop - start == 1 else f"#{first} – #{last}"
+    text = preview(view.messages[start]).text if stop - start == 1 else f"{stop - start:,} messages"
+    return {"at": start, "fate": FATES[fate], "what": what, "text": text, "tokens": size, "go": first}
+
+
+def checks(selection: Selection) -> dict[str, Any]:
+    """What a provider would mind, by rule."""
+    rules: dict[str, list[list[Any]]] = {}
+    for finding in selection.findings[:FINDINGS]:
+        go = next((index for index in finding.messages if index >= 0), -1)
+        rules.setdefault(one_line(finding.rule).replace("_", " "), []).append([one_line(finding.text), finding.provider, go])
+    return {"rules": [[rule, rows] for rule, rows in rules.items()], "more": max(0, len(selection.findings) - FINDINGS)}

@@ -1,0 +1,38 @@
+// The row of tabs below the views. The open tab's figure is a widget of its own.
+export default (() => {
+  const TABS = [["turns", "Turns"]];
+
+  function render({ model, el }) {
+    const tidy = cleaner();
+    const root = build("div", { class: "cw cw-bottom-bar", role: "group", "aria-label": "Charts" });
+    const buttons = TABS.map(([name, label]) => build("button", { type: "button", "data-tab": name, text: label }));
+    const before = build("button", { type: "button", class: "cw-turn", "data-by": -1, text: "◂ turn", "aria-label": "select the turn before" });
+    const after = build("button", { type: "button", class: "cw-turn", "data-by": 1, text: "turn ▸", "aria-label": "select the next turn" });
+    const status = build("span", { class: "cw-quiet", role: "status" });
+    root.append(...buttons, status, before, after);
+
+    function draw() {
+      const now = model.get("tab");
+      for (const button of buttons) button.setAttribute("aria-expanded", String(button.dataset.tab === now));
+      before.hidden = after.hidden = !now;
+      setText(status, model.get("status"));
+    }
+    function open(name) {
+      model.set("tab", model.get("tab") === name ? "" : name);
+      model.save_changes();
+      draw();
+    }
+    tidy.on(root, "click", (event) => {
+      const target = event.target.closest("button");
+      if (!target) return;
+      if (target.dataset.tab) open(target.dataset.tab);
+      else model.send({ type: "turn", by: Number(target.dataset.by) });
+    });
+    ownKeys(root, tidy);
+    for (const trait of ["tab", "status"]) tidy.model(model, `change:${trait}`, draw);
+    draw();
+    el.append(root);
+    return () => tidy.run();
+  }
+  return { render };
+})();
