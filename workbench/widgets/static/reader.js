@@ -1,6 +1,6 @@
 // The reader: virtual rows of one height, one of them opened at the most, texts by page from the kernel.
 
-const ROW = 27, SPARE = 3, CACHED = 3000, CHUNK = 60;
+const ROW = 27, SPARE = 3, CACHED = 3000, CHUNK = 60, BIG = 2000;
 const GLYPHS = ["●", "✎", "◐", "○"], NONE = "·";
 
 // Which entries of a list stand in a window of pixels. One entry may be opened: `extra` pixels stand below it.
@@ -112,7 +112,10 @@ function render({ model, el }) {
     space.style.height = `${entries.length * ROW + (opened === null ? 0 : extra)}px`;
   }
 
+  const lit = () => { for (const select of Object.values(filters)) select.classList.toggle("cw-on", Boolean(select.value)); };
+
   async function lookUp() {
+    lit();
     const wanted = { query: search.value.trim(), role: filters.role.value, kind: filters.kind.value, tool: filters.tool.value }, turn = ++asked;
     const all = !wanted.query && !wanted.role && !wanted.kind && !wanted.tool;
     try {
@@ -217,7 +220,7 @@ function render({ model, el }) {
     if (note) {
       const [, tokens, covers, quotes, isNote] = notes[-1 - entry];
       const says = isNote ? `stands for ${count(covers)} messages` + (quotes ? `, ${count(quotes)} of them quoted` : "") : "added text, no part of the history";
-      setText(row.glyph, "▪"); setText(row.index, ""); setText(row.role, isNote ? "note" : "added"); setText(row.text, says); setText(row.tokens, count(tokens));
+      setText(row.glyph, "▪"); setText(row.index, ""); setText(row.role, isNote ? "note" : "added"); row.text.replaceChildren(make("span", "cw-words", says)); setText(row.tokens, count(tokens));
       row.glyph.style.color = "var(--cw-note-ink)";
       box.setAttribute("aria-label", `${isNote ? "note" : "added"}, ${says}, ${count(tokens)} tokens`);
       return;
@@ -235,14 +238,17 @@ function render({ model, el }) {
     row.text.replaceChildren();
     if (text) {
       if (text.tag) row.text.append(make("span", text.tag === "error" ? "cw-tag cw-bad" : "cw-tag", text.tag));
-      if (text.hit) row.text.append(text.text.slice(0, text.hit[0]), make("mark", "", text.text.slice(...text.hit)), text.text.slice(text.hit[1]));
-      else row.text.append(text.text);
-      if (text.size > text.text.length + 8) row.text.append(make("span", "cw-size", ` ${size(text.size)}`));
+      const says = make("span", "cw-words");
+      if (text.hit) says.append(text.text.slice(0, text.hit[0]), make("mark", "", text.text.slice(...text.hit)), text.text.slice(text.hit[1]));
+      else says.append(text.text);
+      row.text.append(says);
+      row.text.title = `${count(text.size)} characters`;
+      if (text.size >= BIG) row.text.append(make("span", "cw-size", size(text.size)));
     }
     box.setAttribute("aria-label", [`#${message} ${text ? text.role : ""}`, state, pinned ? "pinned" : "", text ? `${count(text.tokens)} tokens` : "", text ? text.text : ""].filter(Boolean).join(", "));
   }
 
-  const size = (n) => n < 10_000 ? `${count(n)} characters` : n < 1e6 ? `${Math.round(n / 1000)} k characters` : `${(n / 1e6).toFixed(1)} M characters`;
+  const size = (n) => n < 1e6 ? `${(n / 1000).toFixed(n < 1e4 ? 1 : 0)} k chars` : `${(n / 1e6).toFixed(1)} M chars`;
 
   function reveal(message) {
     const at = where.get(rowOf.get(message));
@@ -344,7 +350,7 @@ function render({ model, el }) {
   tidy.on(list, "scroll", () => gate.ask(), { passive: true });
   tidy.on(search, "input", () => pause.ask());
   for (const name of ["role", "kind", "tool"]) tidy.on(filters[name], "change", lookUp);
-  tidy.on(filters.fate, "change", () => { arrange(); list.scrollTop = 0; gate.ask(); });
+  tidy.on(filters.fate, "change", () => { lit(); arrange(); list.scrollTop = 0; gate.ask(); });
   tidy.model(model, "change:rows", () => { load(); hits = null; search.value = ""; query = ""; asked++; stale = true; gate.ask(); });
   tidy.model(model, "change:step", () => { stale = true; gate.ask(); });
   tidy.model(model, "change:pins", () => gate.ask());

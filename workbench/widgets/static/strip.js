@@ -2,7 +2,7 @@
 // A style is fate × 16 + kind; two more "fates" stand for what is no message of the history.
 
 const NOTE = 4, ADDED = 5, EMPTY = 255, STYLES = 96;
-const LEFT = 66, RIGHT = 20, HIGH = 40, BEFORE = 18, AFTER = 100, TALL = 162;
+const LEFT = 70, RIGHT = 20, HIGH = 40, BEFORE = 18, AFTER = 100, TALL = 162;
 const LOW = { 2: 0.6, 3: 0.36 }; // height of a summarized and a dropped message
 
 // Place in `edges` (ascending, n + 1 of them) of the segment that holds `at`; -1 or n outside.
@@ -16,13 +16,19 @@ export function segmentAt(edges, n, at) {
   return low;
 }
 
-// The style of each pixel column: the one that has most of it. So there is never more than one mark per column.
+// The style of each pixel column, so that there is never more than one mark per column. Where segments are thinner than
+// a column, each kind wins as many columns as its tokens fill: what a column owes is carried on (error diffusion).
 export function columnStyles(edges, styles, n, from, scale, width) {
-  const out = new Uint8Array(width).fill(EMPTY), share = new Float64Array(STYLES), touched = [];
+  const out = new Uint8Array(width).fill(EMPTY), share = new Float64Array(STYLES), debt = new Float64Array(16), touched = [];
   let column = -1;
   const settle = () => {
-    let most = 0;
-    for (const style of touched) { if (share[style] > most) { most = share[style]; out[column] = style; } share[style] = 0; }
+    let best = EMPTY, most = -Infinity;
+    for (const style of touched) {
+      const owed = (debt[style & 15] += share[style]);
+      if (owed > most) { most = owed; best = style; }
+      share[style] = 0;
+    }
+    if (best !== EMPTY) { out[column] = best; debt[best & 15] -= 1; }
     touched.length = 0;
   };
   const add = (at, style, amount) => {
@@ -155,7 +161,7 @@ function render({ model, el }) {
   function ink() {
     if (colours) return colours;
     const style = getComputedStyle(root), get = (name) => style.getPropertyValue("--cw-" + name).trim();
-    colours = { kinds: KINDS.map(get), fg: get("fg"), fg2: get("fg2"), bad: get("bad"), accent: get("accent"), line: get("line") };
+    colours = { kinds: KINDS.map(get), fg: get("fg"), fg2: get("fg2"), bad: get("bad"), accent: get("accent"), ribbon: Number(get("ribbon")) };
     hatches = new Map();
     return colours;
   }
@@ -280,7 +286,7 @@ function render({ model, el }) {
       ctx.fill();
       if (fate === 1) { // edited: full height under a dark cap
         ctx.beginPath();
-        for (let i = 0; i < list.length; i += 2) ctx.rect(list[i], y, list[i + 1], Math.round(4 * dpr));
+        for (let i = 0; i < list.length; i += 2) ctx.rect(list[i], y, list[i + 1], Math.round(3 * dpr));
         ctx.fillStyle = c.fg;
         ctx.fill();
       }
@@ -327,7 +333,7 @@ function render({ model, el }) {
       }
     }
     for (const [list, colour] of [[noted, c.kinds[8]], [kept, c.kinds[2]]]) {
-      ctx.globalAlpha = 0.17;
+      ctx.globalAlpha = c.ribbon;
       ctx.fillStyle = colour;
       ctx.beginPath();
       for (const [a, b, d, e] of bands(list)) {
@@ -344,7 +350,7 @@ function render({ model, el }) {
     ctx.fillStyle = c.fg2;
     for (const row of data.turns) {
       const x = s.x(data.rowEdges[row]);
-      if (x < LEFT - 1 || x - last < 3) continue;
+      if (x < LEFT - 1 || x - last < 5) continue;
       if (x > width) break;
       rect(x, x + 1 / dpr, BEFORE + HIGH + 2, 5);
       last = x;
