@@ -8,6 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from workbench.ledger import Ledger, count
 from workbench.model import (
     COMPACT_SUMMARY,
     HIDDEN,
@@ -30,6 +31,7 @@ from workbench.model import (
     compact_json,
 )
 from workbench.systems.rustjson import dumps
+from workbench.tokens.base import RatioCounter
 
 #: Any text, with what has broken programs before: lone surrogates, controls, line ends of all kinds, marks, long ones.
 texts = st.one_of(
@@ -151,6 +153,11 @@ def transcripts(draw: Callable[[Any], Any], max_messages: int = 24) -> Transcrip
         system=tuple(draw(st.lists(texts, max_size=1))),
         threads=threads,
     )
+
+
+def counted(transcript: Transcript) -> Ledger:
+    """Its ledger by the counter that needs no vocabulary."""
+    return count(transcript, RatioCounter(4))
 
 
 def conversation(*rows: tuple[str, Any]) -> Transcript:

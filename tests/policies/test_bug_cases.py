@@ -4,10 +4,9 @@ from contextlib import suppress
 
 import pytest
 
-from tests.strategies import conversation
+from tests.strategies import conversation, counted
 from workbench import policies
 from workbench.errors import BudgetError
-from workbench.ledger import count
 from workbench.model import Budget, Message, Source, Text, ToolResult, Transcript
 from workbench.policies.scv import Scv, as_scv
 from workbench.systems import scv
@@ -18,13 +17,13 @@ every_policy = pytest.mark.parametrize("name", policies.list())
 
 def own_cost(transcript, rows):
     """What some rows cost in scv's own estimate."""
-    history = as_scv(count(transcript).view())[2]
+    history = as_scv(counted(transcript).view())[2]
     return sum(scv.estimated_tokens(history[row], 3) for row in rows)
 
 
 def at(transcript, tokens, policy="scv"):
     """The selection at a budget of so many own tokens for the history (1 for no tools)."""
-    return policies.select(count(transcript), policy, Budget(tokens + 1, 0, 0))
+    return policies.select(counted(transcript), policy, Budget(tokens + 1, 0, 0))
 
 
 def at_each(transcript, rooms):
@@ -63,7 +62,7 @@ def test_b47_b52_parallel_calls_and_their_results_stay_together():
 
 @every_policy
 def test_b49_an_empty_list_is_an_empty_view(name):
-    chosen = policies.select(count(Transcript("t", Source("t"))), name)
+    chosen = policies.select(counted(Transcript("t", Source("t"))), name)
     assert (chosen.items, chosen.fates, chosen.findings) == ((), (), ())
     assert (chosen.before_tokens, chosen.after_tokens) == (chosen.request.view.fixed,) * 2
     assert repr(chosen).endswith("no messages>")
@@ -72,19 +71,19 @@ def test_b49_an_empty_list_is_an_empty_view(name):
 @every_policy
 def test_b50_system_and_empty_user_text_are_both_kept(name):
     transcript = Transcript("t", Source("t"), (Message(0, "", "system", (Text("x"),)), Message(1, "", "user", (Text(""),))))
-    assert policies.select(count(transcript), name).fates == ("kept", "kept")
+    assert policies.select(counted(transcript), name).fates == ("kept", "kept")
 
 
 @every_policy
 def test_b50_only_a_system_message(name):
-    chosen = policies.select(count(conversation(("system", "x"))), name)
+    chosen = policies.select(counted(conversation(("system", "x"))), name)
     assert chosen.fates == ("kept",)
     assert chosen.before_tokens == chosen.after_tokens
 
 
 @every_policy
 def test_b53_a_doubled_result_is_shown_and_flagged(name):
-    ledger = count(conversation(("user", "q"), ("assistant", "", "a"), ("tool", "a", "one"), ("tool", "a", "one")))
+    ledger = counted(conversation(("user", "q"), ("assistant", "", "a"), ("tool", "a", "one"), ("tool", "a", "one")))
     chosen = policies.select(ledger, name)
     assert len(chosen.messages) == 4
     assert [(finding.rule, finding.messages) for finding in chosen.findings] == [("duplicate_result", (3,))]
@@ -93,7 +92,7 @@ def test_b53_a_doubled_result_is_shown_and_flagged(name):
 
 @every_policy
 def test_b56_an_interrupted_run_is_kept_and_its_pending_call_flagged(name):
-    chosen = policies.select(count(conversation(("user", "q"), ("assistant", "", "a"))), name)
+    chosen = policies.select(counted(conversation(("user", "q"), ("assistant", "", "a"))), name)
     assert chosen.fates == ("kept", "kept")
     assert [(finding.rule, finding.messages) for finding in chosen.findings] == [("unanswered_call", (1,))]
 
@@ -126,7 +125,7 @@ def test_b59_a_last_group_over_the_budget_is_a_state_and_a_little_more_compacts_
 @every_policy
 def test_b61_a_later_system_message_is_an_ordinary_row(name):
     transcript = conversation(("system", "prompt"), ("user", "q"), ("assistant", "a" * 600), ("system", "user is idle"), ("user", "again"))
-    whole = policies.select(count(transcript), name)
+    whole = policies.select(counted(transcript), name)
     assert whole.fates == ("kept",) * 5
     if name == "scv":
         assert at(transcript, 200).fates == ("kept", "summarized", "summarized", "summarized", "kept")
@@ -136,7 +135,7 @@ def test_b61_a_later_system_message_is_an_ordinary_row(name):
 def test_b62_the_current_question_is_kept_at_every_window_that_works():
     rows = [("user", "old question " * 30), ("assistant", "old answer " * 30)] * 30
     transcript = conversation(*rows, ("user", "now fix X"))
-    ledger = count(transcript)
+    ledger = counted(transcript)
     smallest = policies.smallest_window(Scv(), policies.Request(ledger.view(), Budget(0, 0, 0)))
     for window in (smallest, smallest + 1, smallest + 40, smallest + 4000):
         assert policies.select(ledger, "scv", Budget(window, 0, 0)).messages[-1].text == "now fix X"
@@ -152,7 +151,7 @@ def test_b64_the_note_has_a_role_of_its_own():
 
 def test_b67_a_note_larger_than_what_it_replaced_is_flagged():
     # scv pays for ids, the counter does not: the ids make room in scv's estimate, and the note costs more than was cut
-    transcript = conversation(("assistant", "", "x" * 900), ("tool", "x" * 900, ""), ("user", "next"))
+    transcript = conversation(("tool", "x" * 900, ""), ("user", "next"))
     chosen = at(transcript, 200)
     assert chosen.own_after < chosen.own_before
     more = chosen.after_tokens - chosen.before_tokens
@@ -165,11 +164,11 @@ def test_b68_repeated_passes_leave_one_note():
     transcript = conversation(*rows)
     budget = Budget(900, 0, 0)
     policy = Scv(summary_max_chars=400)
-    first = policies.select(count(transcript), policy, budget)
+    first = policies.select(counted(transcript), policy, budget)
     assert len(first.notes) == 1
     sent = first.messages
     for _ in range(3):
-        again = policies.select(count(Transcript("t", Source("t"), tuple(Message(i, "", m.role, m.parts) for i, m in enumerate(sent)))), policy, budget)
+        again = policies.select(counted(Transcript("t", Source("t"), tuple(Message(i, "", m.role, m.parts) for i, m in enumerate(sent)))), policy, budget)
         assert [message.parts for message in again.messages] == [message.parts for message in sent]
         assert sum(message.role == "note" for message in again.messages) == 1
         assert again.counts["dropped"] + again.counts["summarized"] == 0
@@ -200,7 +199,7 @@ def test_b71_one_number_is_trigger_and_target():
 def test_b73_a_recap_is_no_persons_message(name):
     recap = Message(1, "", "user", (Text("continued from before"),), flags=frozenset({"compact_summary"}))
     transcript = Transcript("t", Source("t"), (Message(0, "", "user", (Text("q"),)), recap, Message(2, "", "assistant", (Text("a"),))))
-    view = count(transcript).view()
+    view = counted(transcript).view()
     assert len(view.turns) == 1
     assert as_scv(view)[2][1].role == "history_note"
     assert policies.select(view.ledger, name).fates == ("kept",) * 3
@@ -212,6 +211,6 @@ def test_b02_results_without_content_are_ordinary_rows(name):
     for part in parts:
         rows = conversation(("user", "q"), ("assistant", "", "a")).messages
         transcript = Transcript("t", Source("t"), (*rows, Message(2, "", "tool", (part,))))
-        chosen = policies.select(count(transcript), name)
+        chosen = policies.select(counted(transcript), name)
         assert chosen.fates == ("kept",) * 3
         assert chosen.findings == ()

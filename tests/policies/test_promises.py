@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.strategies import transcripts
+from tests.strategies import counted, transcripts
 from workbench import policies
 from workbench.errors import WorkbenchError
-from workbench.ledger import count
 from workbench.model import Budget, Transcript
 from workbench.policies.base import FATES, PROMISES, Edited, Fate, Kept, Note, derive_fates, params_of
 from workbench.turns import starts_turn
@@ -25,7 +24,7 @@ LIVELY = settings(max_examples=60, deadline=None)
 def answer(name, transcript, budget, **options):
     """The selection, or None where the policy says that it cannot. Any other exception fails the test."""
     try:
-        return policies.select(count(transcript), name, budget, **options)
+        return policies.select(counted(transcript), name, budget, **options)
     except WorkbenchError:
         return None
 
@@ -161,7 +160,7 @@ def test_idempotent_its_own_answer_is_left_as_it_is(name, transcript, budget):
         return
     for _ in range(2):
         sent = as_transcript(chosen)
-        again = policies.select(count(sent), name, budget)
+        again = policies.select(counted(sent), name, budget)
         assert set(again.fates) <= {"kept"}
         assert again.messages == sent.messages
         assert again.after_tokens == chosen.after_tokens

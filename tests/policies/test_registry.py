@@ -6,10 +6,9 @@ from typing import ClassVar
 
 import pytest
 
-from tests.strategies import conversation
+from tests.strategies import conversation, counted
 from workbench import policies
 from workbench.errors import PluginError, PolicyError
-from workbench.ledger import count
 from workbench.model import Budget
 from workbench.policies import registry
 from workbench.policies.base import PolicyInfo, check_params, kept_items, make_selection, param
@@ -136,7 +135,7 @@ def test_a_plug_in_is_listed_and_used(plugins):
     plugins(("odd", "tests.policies.test_registry:Odd"))
     assert policies.list() == ("none", "scv", "odd")
     assert policies.make("odd", size=5) == Odd(size=5)
-    assert policies.select(count(conversation(("user", "hi"))), "odd").fates == ("kept",)
+    assert policies.select(counted(conversation(("user", "hi"))), "odd").fates == ("kept",)
 
 
 def test_a_plug_in_cannot_take_a_built_in_name(plugins):
@@ -165,7 +164,7 @@ def test_a_broken_plug_in_is_named_and_hides_no_other(plugins, points, name, say
 
 
 def test_select_says_what_is_wrong_with_its_arguments():
-    ledger = count(conversation(("user", "hi")))
+    ledger = counted(conversation(("user", "hi")))
     for options, says in [
         ({"thread": "other"}, "no thread 'other'; this transcript has main"),
         ({"history": "both"}, "choose full or live"),
@@ -177,13 +176,13 @@ def test_select_says_what_is_wrong_with_its_arguments():
 
 
 def test_a_policy_that_names_a_message_of_another_view_is_told():
-    ledger = count(conversation(("user", "hi")))
+    ledger = counted(conversation(("user", "hi")))
     request = policies.Request(ledger.view())
     with pytest.raises(PolicyError, match="message 7 is not in thread 'main'"):
         make_selection(Odd(), request, (policies.Kept(7),), own=(0, 0))
 
 
 def test_huge_numbers_are_no_trouble():
-    ledger = count(conversation(("user", "hi")))
+    ledger = counted(conversation(("user", "hi")))
     assert policies.select(ledger, "scv", Budget(10**30, 10**6, 0)).fates == ("kept",)
     assert policies.select(ledger, "none", Budget(0, 10**30, 10**30)).fates == ("kept",)

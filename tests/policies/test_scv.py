@@ -6,10 +6,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from tests.strategies import conversation, transcripts
+from tests.strategies import conversation, counted, transcripts
 from workbench import policies
 from workbench.errors import BudgetError, PolicyError
-from workbench.ledger import count
 from workbench.model import MAIN, Budget, Media, Message, Source, Text, Thread, ToolCall, ToolResult, ToolSpec, Transcript
 from workbench.policies.base import Request, derive_fates
 from workbench.policies.scv import Scv, as_scv
@@ -63,7 +62,7 @@ def check_equal(view, policy, budget):
 @given(transcripts(), BYTES, CHARS, st.integers(0, 4_000), st.integers(0, 40), st.integers(0, 40), st.data())
 @settings(max_examples=250, deadline=None)
 def test_it_is_its_readable_twin(transcript, bytes_per_token, max_chars, window, reserve, margin, data):
-    ledger = count(transcript)
+    ledger = counted(transcript)
     view = ledger.view(data.draw(st.sampled_from([thread.id for thread in transcript.threads])), data.draw(st.sampled_from(("full", "live"))))
     policy = Scv(bytes_per_token, max_chars)
     check_equal(view, policy, Budget(window, reserve, margin))
@@ -84,7 +83,7 @@ turns = st.lists(
 @given(turns, st.integers(1, 4), st.sampled_from((0, 40, 80, 150, 400, 6_000)), st.floats(0, 1))
 @settings(max_examples=250, deadline=None)
 def test_it_is_its_readable_twin_where_turns_join_the_note(rows, bytes_per_token, max_chars, share):
-    view = count(conversation(*rows)).view()
+    view = counted(conversation(*rows)).view()
     policy = Scv(bytes_per_token, max_chars)
     smallest = policy.smallest_window(Request(view, Budget(0, 3, 3)))
     everything = twin(view, policy, Budget(10**9, 3, 3)).after_tokens
@@ -94,7 +93,7 @@ def test_it_is_its_readable_twin_where_turns_join_the_note(rows, bytes_per_token
 @given(transcripts(), BYTES, CHARS, st.integers(0, 40), st.integers(0, 40))
 @settings(max_examples=80, deadline=None)
 def test_the_smallest_window_is_where_it_begins_to_work(transcript, bytes_per_token, max_chars, reserve, margin):
-    view = count(transcript).view()
+    view = counted(transcript).view()
     policy = Scv(bytes_per_token, max_chars)
     smallest = policy.smallest_window(Request(view, Budget(0, reserve, margin)))
     policy.select(Request(view, Budget(smallest, reserve, margin)))
@@ -109,7 +108,7 @@ def test_the_smallest_window_is_where_it_begins_to_work(transcript, bytes_per_to
 @given(transcripts(max_messages=12), st.sampled_from((1, 3)), st.sampled_from((0, 62, 300)))
 @settings(max_examples=25, deadline=None)
 def test_every_window_below_the_smallest_fails_and_every_one_above_works(transcript, bytes_per_token, max_chars):
-    view = count(transcript).view()
+    view = counted(transcript).view()
     policy = Scv(bytes_per_token, max_chars)
     smallest = policy.smallest_window(Request(view, Budget(0, 1, 1)))
     for window in [*range(max(0, smallest - 40), smallest + 40), smallest + 1000]:
@@ -140,7 +139,7 @@ def test_the_mapping():
     transcript = Transcript(
         "t", Source("t"), messages, tools=(ToolSpec("read", "reads", {"type": "object"}),), system=("outside",), threads=(Thread(MAIN), Thread("sub"))
     )
-    prompt, tools, history = as_scv(count(transcript).view())
+    prompt, tools, history = as_scv(counted(transcript).view())
     assert prompt == "outside\nbe\nkind\ndeveloper"
     assert tools == [scv.Tool("read", "reads", {"type": "object"})]
     assert history == [
@@ -153,7 +152,7 @@ def test_the_mapping():
         scv.Message("history_note", "older note"),
         scv.Message("tool", "z", call_id="lost"),
     ]
-    assert as_scv(count(transcript).view("sub")) == ("", [], [scv.Message("user", "in a subagent")])
+    assert as_scv(counted(transcript).view("sub")) == ("", [], [scv.Message("user", "in a subagent")])
 
 
 def chat(turns, size=60):
@@ -164,7 +163,7 @@ def chat(turns, size=60):
 
 
 def test_the_steps_say_what_was_weighed():
-    ledger = count(chat(16))
+    ledger = counted(chat(16))
     chosen = policies.select(ledger, Scv(summary_max_chars=300), Budget(700, 20, 20))
     said = [step.text for step in chosen.steps]
     assert said[0] == "window 700 − reserve 20 − margin 20 − fixed part 1 (prompt 0, tools 1) = 659 for the history"
@@ -184,7 +183,7 @@ def test_the_steps_say_what_was_weighed():
 
 
 def test_a_cut_note_says_which_messages_it_only_counts():
-    ledger = count(chat(8))
+    ledger = counted(chat(8))
     chosen = policies.select(ledger, Scv(summary_max_chars=150), Budget(420, 20, 20))
     note = chosen.notes[0]
     assert len(note.message.text) == 150
@@ -197,7 +196,7 @@ def test_a_cut_note_says_which_messages_it_only_counts():
 
 
 def test_only_the_newest_turn_left_and_the_note_fitted():
-    ledger = count(chat(4))
+    ledger = counted(chat(4))
     smallest = policies.smallest_window(Scv(), Request(ledger.view(), Budget(0, 0, 0)))
     empty = policies.select(ledger, "scv", Budget(smallest, 0, 0))
     assert empty.notes[0].message.text == ""
@@ -218,7 +217,7 @@ def test_only_the_newest_turn_left_and_the_note_fitted():
     ],
 )
 def test_what_does_not_fit_is_named_with_its_numbers(window, culprit, detail):
-    ledger = count(conversation(("user", "q" * 300), ("assistant", "a" * 300), ("user", "x" * 142)))
+    ledger = counted(conversation(("user", "q" * 300), ("assistant", "a" * 300), ("user", "x" * 142)))
     with pytest.raises(BudgetError) as raised:
         policies.select(ledger, "scv", Budget(window, 50, 50))
     assert (raised.value.culprit, raised.value.detail) == (culprit, detail)
@@ -229,7 +228,7 @@ def test_what_does_not_fit_is_named_with_its_numbers(window, culprit, detail):
 
 
 def test_a_pin_is_told_and_not_kept():
-    ledger = count(chat(8))
+    ledger = counted(chat(8))
     chosen = policies.select(ledger, "scv", Budget(420, 20, 20), pins=(0, 15))
     assert chosen.fates[0] == "summarized"
     assert any("cannot pin" in step.text for step in chosen.steps)
@@ -238,7 +237,7 @@ def test_a_pin_is_told_and_not_kept():
 
 
 def test_a_second_selection_serialises_nothing(monkeypatch):
-    ledger = count(chat(40))
+    ledger = counted(chat(40))
     policies.select(ledger, "scv", Budget(900, 20, 20))
 
     def refuse(*_):
@@ -260,5 +259,5 @@ def test_equal_policies_are_equal_and_hashable():
 def test_images_weigh_in_its_own_estimate():
     one = Transcript("t", Source("t"), (Message(0, "", "user", (Text("hi"), Media("image", "image/png", sha256="a"))),))
     bare = Transcript("t", Source("t"), (Message(0, "", "user", (Text("hi"),)),))
-    with_image, without = (policies.select(count(transcript), "scv").own_after for transcript in (one, bare))
+    with_image, without = (policies.select(counted(transcript), "scv").own_after for transcript in (one, bare))
     assert with_image - without > 1600
