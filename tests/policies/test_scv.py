@@ -6,6 +6,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from tests.policies.test_registry import Odd
 from tests.strategies import conversation, counted, transcripts
 from workbench import policies
 from workbench.errors import BudgetError, PolicyError
@@ -174,7 +175,8 @@ def test_the_steps_say_what_was_weighed():
     assert kept_turns == sorted(kept_turns, reverse=True)
     assert any("≤ 659: done" in text for text in said)
     assert "turns 0 to" in chosen.explain(0)
-    assert "stop" not in chosen.explain(0)
+    stop = next(text for text in said if text.endswith(": stop"))
+    assert stop.split(": ")[1] in chosen.explain(0)  # which turn was the first that did not fit, and by how much
     assert "the note holds the end of" in chosen.explain(0)
     assert "turn 15" in chosen.explain(31)
     assert chosen.explain(31).startswith("#31 is kept")
@@ -254,6 +256,7 @@ def test_equal_policies_are_equal_and_hashable():
     assert Scv() == Scv(bytes_per_token=3)
     assert hash(Scv()) == hash(dataclasses.replace(Scv()))
     assert policies.as_python(Scv(bytes_per_token=4)) == "wb.policies.Scv(bytes_per_token=4)"
+    assert policies.as_python(Odd(size=5)) == "wb.policies.make('odd', size=5)"
 
 
 def test_images_weigh_in_its_own_estimate():

@@ -58,9 +58,9 @@ def test_an_item_of_another_history_is_an_error(items):
 
 
 def test_explain_collects_the_steps_of_a_message():
-    steps = (Step("turn 0: out.", (1, 2)), Step("turn 1: in.", (3,)), Step("a note is made.", (1, 2)))
+    steps = (Step("turn 0: out", (1, 2)), Step("turn 1: in", (3,)), Step("a note is made", (1, 2)))
     chosen = make_selection(Odd(), REQUEST, MIXED, own=(0, 0), steps=steps)
-    assert chosen.explain(1) == "#1 is summarized: turn 0: out. a note is made."
+    assert chosen.explain(1) == "#1 is summarized: turn 0: out; a note is made"
     assert chosen.explain(5) == "#5 is dropped: no rule of this policy touched it."
 
 

@@ -50,7 +50,10 @@ def params_of(policy: Policy) -> dict[str, Any]:
 def as_python(policy: Policy) -> str:
     """The Python that makes this policy: only what differs from the defaults is named."""
     given = [f"{item.name}={getattr(policy, item.name)!r}" for item in dataclasses.fields(policy) if getattr(policy, item.name) != item.default]  # type: ignore[arg-type]
-    return f"wb.policies.{type(policy).__name__}({', '.join(given)})"
+    kind = type(policy)
+    if kind.__module__.startswith(__package__ + "."):
+        return f"wb.policies.{kind.__name__}({', '.join(given)})"
+    return f"wb.policies.make({', '.join([repr(policy.info.name), *given])})"  # a plug-in's class has no name there
 
 
 def check_params(policy: Policy) -> None:

@@ -325,7 +325,7 @@ def _log(request: Request, bill: _Bill, cut: int, note: Note | None = None, cost
     if view.lead:
         yield Step("leading system text is the prompt: it is always sent", row_indices(view)[: view.lead])
     if request.pins:
-        yield Step("scv cannot pin: a pinned message is treated like any other", tuple(sorted(request.pins)))
+        yield Step("scv cannot pin: a pinned message is treated like any other", tuple(index for index in sorted(request.pins) if index in view.row_of))
 
     bounds = [*bill.starts.tolist(), len(indices)]
     tails = [*bill.tails.tolist(), 0]
@@ -333,18 +333,19 @@ def _log(request: Request, bill: _Bill, cut: int, note: Note | None = None, cost
     turn = last
     while turn >= 0:
         size, rest, rows = tails[turn] - tails[turn + 1], tails[turn + 1], indices[bounds[turn] : bounds[turn + 1]]
-        said = f"turn {turn}: {size:,} tokens" + ("" if turn == last else f", {rest:,} + {size:,}")
+        said = f"{size:,} tokens" + ("" if turn == last else f", {rest:,} + {size:,}")
         if tails[turn] > room:
-            yield Step(f"{said} > {room:,}: stop", rows)
+            said = f"{said} > {room:,}"
+            yield Step(f"turn {turn}: {said}: stop", rows)
             break
-        yield Step(f"{said} ≤ {room:,}: kept" + (", as the newest turn must be" if turn == last else ""), rows)
+        yield Step(f"turn {turn}: {said} ≤ {room:,}: kept" + (", as the newest turn must be" if turn == last else ""), rows)
         turn -= 1
     if turn < 0 or note is None or notes is None:
         yield Step("all of the history fits: nothing is removed and no note is made")
         return
     if turn > 0:
         older = "turn 0 is" if turn == 1 else f"turns 0 to {turn - 1} are"
-        yield Step(f"{older} older than turn {turn}, the first that did not fit: left out without a look at the size", indices[: bounds[turn]])
+        yield Step(f"{older} older than turn {turn}, the first that did not fit ({said}): left out, whatever their size", indices[: bounds[turn]])
 
     for kept in range(turn + 1, last + 1):
         whole, rest, count = int(notes[kept - 1]), tails[kept], bounds[kept]

@@ -129,7 +129,7 @@ class Selection:
         """
         row = _row(self.request.view, index)
         said = [step.text for step in self.steps if index in step.messages]
-        return f"#{index} is {self.fates[row]}: " + (" ".join(said) if said else "no rule of this policy touched it.")
+        return f"#{index} is {self.fates[row]}: " + ("; ".join(said) if said else "no rule of this policy touched it.")
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/plain": repr(self)}
