@@ -98,10 +98,12 @@ def as_text(value: Any) -> str:
         return ""
     if isinstance(value, bytes | bytearray):
         return value.decode("utf-8", "replace")
-    try:
-        return compact_json(value)
-    except (TypeError, ValueError, RecursionError):
-        return repr(value)
+    for write in (compact_json, repr):
+        try:
+            return write(value)
+        except (TypeError, ValueError, RecursionError):  # no JSON type, or nested too deeply
+            continue
+    return type(value).__name__
 
 
 def repaired(text: str) -> str:

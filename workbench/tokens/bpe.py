@@ -96,19 +96,27 @@ class TiktokenCounter:
         encode = vocabulary.load(self.encoding).encode_ordinary
         for text in texts:
             plain = text if type(text) is str else as_text(text)
+            if len(plain) <= PIECE:
+                yield _count_piece(encode, plain)
+                if tick:
+                    tick(len(plain))
+                continue
             total, how = 0, WHOLE
-            for piece, exact in pieces(plain) if len(plain) > PIECE else ((plain, True),):
-                try:
-                    total += len(encode(piece))
-                except (KeyboardInterrupt, SystemExit):
-                    raise
-                except BaseException:  # a panic of the tokenizer is not an Exception
-                    total, how = total + int(_GUESS.count_texts([piece])[0]), GUESSED
-                if not exact:
-                    how = max(how, CUT)
+            for piece, exact in pieces(plain):
+                tokens, piece_how = _count_piece(encode, piece)
+                total, how = total + tokens, max(how, piece_how, WHOLE if exact else CUT)
                 if tick:
                     tick(len(piece))
             yield total, how
+
+
+def _count_piece(encode: Callable[[str], list[int]], piece: str) -> tuple[int, int]:
+    try:
+        return len(encode(piece)), WHOLE
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of the tokenizer is not an Exception
+        return int(_GUESS.count_texts([piece])[0]), GUESSED
 
 
 def pieces(text: str) -> Iterator[tuple[str, bool]]:

@@ -10,6 +10,8 @@ from .choose import bare_name, claude_version, family
 
 #: What a picture whose size is not recorded is taken for: a screenshot's order of magnitude.
 UNKNOWN_SIZE = (1024, 1024)
+#: Longest side in pixels that is believed: a damaged header must not become a million tokens.
+LARGEST = 100_000
 #: What other media are taken for, since neither their pages nor their seconds are recorded: one page of a document
 #: (text and picture), half a minute of sound at 32 tokens a second, ten seconds of video at 263.
 FLAT = {"document": 1_600, "audio": 1_000, "video": 2_630}
@@ -32,9 +34,10 @@ def media_tokens(media: Media, model: str | None) -> int:
     """
     if media.kind in FLAT:
         return FLAT[media.kind]
-    known = media.width and media.height and media.width > 0 and media.height > 0
-    width, height = (media.width, media.height) if known else UNKNOWN_SIZE
-    return max(1, rule_for(model).tokens(width, height))  # type: ignore[arg-type]
+    width, height = media.width or 0, media.height or 0
+    if not (0 < width <= LARGEST and 0 < height <= LARGEST):
+        width, height = UNKNOWN_SIZE
+    return max(1, rule_for(model).tokens(width, height))
 
 
 @dataclass(frozen=True, slots=True)

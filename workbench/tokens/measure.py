@@ -76,7 +76,7 @@ def measure(
         return Measured(counter.scale(base.tokens), base.estimated)
     if isinstance(counter, RatioCounter):  # as fast as a look-up would be
         return Measured(counter.count_texts(texts), np.zeros(len(texts), bool))
-    cache = cache or shared()
+    cache = shared() if cache is None else cache
     plain = [text if type(text) is str else as_text(text) for text in texts]
     keys = [digest(text) for text in plain]
     known = cache.get(counter.id, keys)

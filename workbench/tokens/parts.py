@@ -43,17 +43,6 @@ class CountedParts:
     extra: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    """How one part is counted: its texts, and what is known without counting."""
-
-    kind: str
-    texts: tuple[str, ...] = ()
-    tokens: int = 0
-    estimated: bool = False
-    opaque: int = 0
-
-
 def count_parts(
     messages: Sequence[Message],
     counter: Counter,
@@ -72,50 +61,68 @@ def count_parts(
     extra : sequence of str
         Texts to count in the same go.
     """
-    texts: list[str] = []
-    owner: list[int] = []
-    rows: list[tuple[int, int, int, int, bool, int]] = []
+    rows = _Rows(model)
     for at, message in enumerate(messages):
+        rows.add_message(at, message)
+    measured = measure(counter, [*rows.texts, *extra], progress=progress, cancel=cancel)
+    table = np.array(rows.flat, np.int64).reshape(-1, 3)
+    tokens, opaque = np.zeros((2, len(table)), np.int64)
+    estimated = np.zeros(len(table), bool)
+    owners = np.array(rows.owners, np.int64)
+    np.add.at(tokens, owners, measured.tokens[: len(owners)])
+    estimated[owners[measured.estimated[: len(owners)]]] = True
+    for at, known, size in rows.special:
+        tokens[at] += known
+        estimated[at] = True
+        opaque[at] = size
+    return CountedParts(table[:, 0], table[:, 1], table[:, 2], tokens, estimated, opaque, measured.tokens[len(owners) :])
+
+
+_TEXT_KIND = {role: KIND[kind] for role, kind in {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool_result", "note": "note"}.items()}
+_NOTE, _REASONING, _CALL, _RESULT, _MEDIA = (KIND[kind] for kind in ("note", "reasoning", "tool_call", "tool_result", "media"))
+
+
+class _Rows:
+    """Collects rows and the texts to count for them, in flat lists: ten thousand messages must not cost ten thousand objects."""
+
+    def __init__(self, model: str | None) -> None:
+        self._model = model
+        self.texts: list[str] = []
+        self.owners: list[int] = []  # of each text, its row
+        self.flat: list[int] = []  # message, part, kind, row after row
+        self.special: list[tuple[int, int, int]] = []  # row, tokens known without counting, opaque bytes: all of them estimates
+        self._rows = 0
+
+    def add_message(self, at: int, message: Message) -> None:
+        kind = _NOTE if COMPACT_SUMMARY in message.flags else _TEXT_KIND[message.role]
         for number, part in enumerate(message.parts):
-            for item in _measures(message, part, model):
-                owner.extend([len(rows)] * len(item.texts))
-                texts.extend(item.texts)
-                rows.append((at, number, KIND[item.kind], item.tokens, item.estimated, item.opaque))
-    measured = measure(counter, [*texts, *extra], progress=progress, cancel=cancel)
-    table = np.array(rows, np.int64).reshape(-1, 6)
-    tokens, estimated = table[:, 3].copy(), table[:, 4].astype(bool)
-    owners = np.array(owner, np.int64)
-    np.add.at(tokens, owners, measured.tokens[: len(texts)])
-    np.logical_or.at(estimated, owners, measured.estimated[: len(texts)])
-    return CountedParts(table[:, 0], table[:, 1], table[:, 2], tokens, estimated, table[:, 5], measured.tokens[len(texts) :])
+            if type(part) is ToolResult:
+                for child in part.parts:
+                    self._add(at, number, _RESULT, child)
+                if not part.parts:
+                    self._row(at, number, _RESULT)
+            else:
+                self._add(at, number, kind, part)
 
+    def _add(self, at: int, number: int, kind: int, part: Part) -> None:
+        if type(part) is Text:
+            self._row(at, number, kind, part.text)
+        elif type(part) is ToolCall:
+            self._row(at, number, _CALL, part.name, part.arguments_raw)
+        elif type(part) is Reasoning:
+            self._row(at, number, _REASONING, *((part.text,) if part.text else ()))
+            # A blob in the context costs tokens, but nobody says how many: it is shown by its bytes and flagged.
+            if part.opaque_bytes is not None or part.text is None:
+                self.special.append((self._rows - 1, 0, -1 if part.opaque_bytes is None else part.opaque_bytes))
+        elif type(part) is Media:
+            self._row(at, number, _MEDIA)
+            self.special.append((self._rows - 1, media_tokens(part, self._model), 0))
+        elif type(part) is Opaque:
+            self._row(at, number, kind)
+            self.special.append((self._rows - 1, 0, -1 if part.size is None else part.size))
 
-_TEXT_KIND = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool_result", "note": "note"}
-
-
-def _measures(message: Message, part: Part, model: str | None) -> list[_Measure]:
-    if type(part) is Text:
-        return [_Measure("note" if COMPACT_SUMMARY in message.flags else _TEXT_KIND[message.role], (part.text,))]
-    if type(part) is Reasoning:
-        # A blob in the context costs tokens, but nobody says how many: it is shown by its bytes and flagged.
-        hidden = part.opaque_bytes is not None or part.text is None
-        size = part.opaque_bytes if part.opaque_bytes is not None else -1 if part.text is None else 0
-        return [_Measure("reasoning", (part.text,) if part.text else (), 0, hidden, size)]
-    if type(part) is ToolCall:
-        return [_Measure("tool_call", (part.name, part.arguments_raw))]
-    if type(part) is ToolResult:
-        inner = [item for child in part.parts for item in _result_measures(message, child, model)]
-        return inner or [_Measure("tool_result")]
-    if type(part) is Media:
-        return [_Measure("media", (), media_tokens(part, model), True)]
-    assert type(part) is Opaque
-    kind = "note" if COMPACT_SUMMARY in message.flags else _TEXT_KIND[message.role]
-    return [_Measure(kind, (), 0, True, -1 if part.size is None else part.size)]
-
-
-def _result_measures(message: Message, child: Text | Media | Opaque, model: str | None) -> list[_Measure]:
-    if type(child) is Media:
-        return _measures(message, child, model)
-    if type(child) is Text:
-        return [_Measure("tool_result", (child.text,))]
-    return [_Measure("tool_result", (), 0, True, -1 if child.size is None else child.size)]  # type: ignore[union-attr]
+    def _row(self, at: int, number: int, kind: int, *texts: str) -> None:
+        self.flat += (at, number, kind)
+        self.texts += texts
+        self.owners += (self._rows,) * len(texts)
+        self._rows += 1

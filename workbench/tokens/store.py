@@ -16,16 +16,18 @@ _ASK = 500  # keys in one query
 
 
 def digest(text: str) -> bytes:
-    """The content hash of a text: BLAKE2b, 16 bytes. Lone surrogates have their own.
+    """The content hash of a text: the first half of its SHA-256. Lone surrogates have their own.
+
+    SHA-256 because hashing is most of what a second count costs, and processors have instructions for it.
 
     Examples
     --------
     >>> digest("a").hex()
-    '27c35e6e9373877f29e562464e46497e'
+    'ca978112ca1bbdcafac231b39a23dc4d'
     >>> digest("\\ud835") == digest("\\ud835") != digest("\\ufffd")
     True
     """
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 class CountCache:
@@ -36,20 +38,22 @@ class CountCache:
     Parameters
     ----------
     capacity : int
-        Entries held in memory, about 150 bytes each. When half of it is new, what was not used since goes.
+        Entries of a counter that are held in memory, about 120 bytes each. When half of them are new, those that were
+        not used meanwhile go.
     path : path, optional
         A SQLite file for hashes and counts, made with mode 0600. If it fails in any way, memory alone is used.
     """
 
     def __init__(self, capacity: int = 1_000_000, path: str | os.PathLike[str] | None = None) -> None:
         self._half = max(1, capacity // 2)
-        self._young: dict[bytes, int] = {}
-        self._old: dict[bytes, int] = {}
+        # Two generations make a least-recently-used cache of plain dicts: what is asked for moves to the young one.
+        self._young: dict[str, dict[bytes, int]] = {}
+        self._old: dict[str, dict[bytes, int]] = {}
         self._lock = threading.Lock()
         self._file = None if path is None else _open(Path(path))
 
     def __len__(self) -> int:
-        return len(self._young) + len(self._old)
+        return sum(len(part) for part in (*self._young.values(), *self._old.values()))
 
     @property
     def on_disk(self) -> bool:
@@ -58,36 +62,27 @@ class CountCache:
 
     def get(self, counter_id: str, digests: Iterable[bytes]) -> dict[bytes, int]:
         """The known ones among some hashes."""
-        tail = _tail(counter_id)
-        found: dict[bytes, int] = {}
-        absent = []
         with self._lock:
-            for key in dict.fromkeys(digests):
-                full = key + tail
-                value = self._young.get(full)
-                if value is None:
-                    value = self._old.get(full)
-                    if value is None:
-                        absent.append(key)
-                        continue
-                    self._add(full, value)
-                found[key] = value
-            for key, value in self._read_file(absent, tail):
-                self._add(key + tail, value)
-                found[key] = value
+            young = self._young.get(counter_id, {})
+            keys = dict.fromkeys(digests)
+            found = {key: young[key] for key in keys if key in young}
+            if len(found) < len(keys):
+                old = self._old.get(counter_id, {})
+                again = {key: old.pop(key) for key in keys if key in old}
+                again |= self._read_file(counter_id, [key for key in keys if key not in found and key not in again])
+                self._add(counter_id, again)
+                found |= again
         return found
 
     def put(self, counter_id: str, counts: Mapping[bytes, int]) -> None:
         """Remember some counts."""
-        tail = _tail(counter_id)
-        rows = [(key + tail, value) for key, value in counts.items()]
         with self._lock:
-            for key, value in rows:
-                self._add(key, value)
+            self._add(counter_id, counts)
             if self._file is not None:
+                tail = _tail(counter_id)
                 try:
                     with self._file:
-                        self._file.executemany("INSERT OR IGNORE INTO counts VALUES (?, ?)", rows)
+                        self._file.executemany("INSERT OR IGNORE INTO counts VALUES (?, ?)", [(key + tail, value) for key, value in counts.items()])
                 except sqlite3.Error:
                     self._drop_file()
 
@@ -96,24 +91,30 @@ class CountCache:
         with self._lock:
             self._drop_file()
 
-    def _add(self, key: bytes, value: int) -> None:
-        # Two generations make a least-recently-used cache of plain dicts: what is asked for moves to the young one.
-        if len(self._young) >= self._half and key not in self._young:
-            self._old, self._young = self._young, {}
-        self._young[key] = value
+    def _add(self, counter_id: str, counts: Mapping[bytes, int]) -> None:
+        rest = list(counts.items())
+        while rest:
+            young = self._young.setdefault(counter_id, {})
+            room = self._half - len(young)
+            young.update(rest[:room])
+            if room <= len(rest):
+                self._old[counter_id], self._young[counter_id] = young, {}
+            rest = rest[room:]
 
-    def _read_file(self, keys: list[bytes], tail: bytes) -> list[tuple[bytes, int]]:
-        rows: list[tuple[bytes, int]] = []
+    def _read_file(self, counter_id: str, keys: list[bytes]) -> dict[bytes, int]:
+        rows: dict[bytes, int] = {}
         if self._file is None:
             return rows
+        tail = _tail(counter_id)
         try:
             for at in range(0, len(keys), _ASK):
                 some = [key + tail for key in keys[at : at + _ASK]]
                 marks = ",".join("?" * len(some))
-                rows += [(bytes(key[:16]), int(value)) for key, value in self._file.execute(f"SELECT key, value FROM counts WHERE key IN ({marks})", some)]
+                for key, value in self._file.execute(f"SELECT key, value FROM counts WHERE key IN ({marks})", some):
+                    rows[bytes(key[:16])] = int(value)
         except (sqlite3.Error, TypeError, ValueError):
             self._drop_file()
-            return []
+            return {}
         return rows
 
     def _drop_file(self) -> None:
