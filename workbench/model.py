@@ -225,7 +225,7 @@ class Usage:
     def sum(usages: Sequence[Usage | None]) -> Usage:
         """Add bucket by bucket; a bucket that no usage knows stays None."""
         known = [usage for usage in usages if usage is not None]
-        return Usage(**{name: _total([getattr(usage, name) for usage in known]) for name in Usage.BUCKETS})
+        return Usage(*(_total([getattr(usage, name) for usage in known]) for name in Usage.BUCKETS))
 
 
 def _total(numbers: Sequence[int | None]) -> int | None:
