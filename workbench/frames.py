@@ -14,7 +14,6 @@ import pandas as pd
 from .ledger import KIND, Ledger, View
 from .model import KINDS, MAIN, History, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Usage
 from .tokens.base import Ints, repaired
-from .turns import turn_groups
 
 if TYPE_CHECKING:
     from .policies.base import Selection
@@ -265,11 +264,9 @@ def _turns_in(view: View) -> dict[int, int]:
 
 def _turns_of(ledger: Ledger) -> dict[int, int]:
     """Turn group of each message, in its own thread."""
-    transcript = ledger.transcript
     found: dict[int, int] = {}
-    for thread in transcript.threads:
-        history = [transcript.messages[index] for index in transcript.history(thread.id)]
-        found |= {index: group.index for group in turn_groups(history) for index in group.messages}
+    for thread in ledger.transcript.threads:
+        found |= _turns_in(ledger.view(thread.id))
     return found
 
 

@@ -110,7 +110,7 @@ class View:
     @property
     def turns(self) -> tuple[TurnGroup, ...]:
         """Its turn groups."""
-        return self.memo.get("turns", lambda: turn_groups(self.messages))
+        return self.memo.get("turns", lambda: turn_groups(self.messages, self.lead))
 
     @property
     def row_of(self) -> dict[int, int]:

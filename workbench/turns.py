@@ -46,18 +46,22 @@ class TurnGroup:
     user: int | None
 
 
-def turn_groups(messages: Sequence[Message]) -> tuple[TurnGroup, ...]:
+def turn_groups(messages: Sequence[Message], lead: int | None = None) -> tuple[TurnGroup, ...]:
     """Cut a history into turn groups.
 
     Leading system messages are the fixed part and belong to none. What else stands before the first person's
     message is a group of its own without a user.
+
+    Parameters
+    ----------
+    lead : int, optional
+        How many of the first messages are the fixed part. Default: all system messages that the history begins with. After
+        a compaction it may begin with a later one, which is an ordinary row.
     """
     groups: list[tuple[int | None, list[int]]] = []
-    lead = True
-    for message in messages:
-        lead = lead and message.role == "system"
-        if lead:
-            continue
+    if lead is None:
+        lead = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    for message in messages[lead:]:
         if starts_turn(message):
             groups.append((message.index, []))
         elif not groups:
