@@ -6,17 +6,15 @@ Unknown is `NA`, never 0: whole numbers that may be unknown are nullable ``Int64
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .ledger import KIND, Ledger, View
 from .model import KINDS, MAIN, History, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Usage
+from .policies.base import Edited, Kept, Policy, Selection, params_of
 from .tokens.base import Ints, repaired
-
-if TYPE_CHECKING:
-    from .policies.base import Selection
 
 PREVIEW = 80  # characters
 
@@ -188,8 +186,6 @@ def selection(chosen: Selection) -> pd.DataFrame:
         Indexed by ``Message.index``: role, kind, turn, fate, quoted (its words stand in a note), tokens, sent_tokens (as kept or
         edited; 0 if it is not sent), preview. Notes and added texts are not rows: see ``Selection.items``.
     """
-    from .policies.items import Edited, Kept  # no cycle: policies import frames only inside their properties
-
     view = chosen.request.view
     sent = np.zeros(len(view.indices), np.int64)
     rows = view.row_of
@@ -210,6 +206,36 @@ def selection(chosen: Selection) -> pd.DataFrame:
             "preview": _texts(preview(message) for message in view.messages),
         },
         index=pd.Index(view.indices, name="index"),
+    )
+
+
+def policies(chosen: Iterable[Policy]) -> pd.DataFrame:
+    """One row per policy.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by name: title, summary, origin, version, as_of, evidence, mechanisms, promises, persistent, limit, params.
+
+    Examples
+    --------
+    >>> from workbench.policies import get, list as names
+    >>> policies(map(get, names())).loc["scv", "limit"]
+    'budget'
+    """
+    every = list(chosen)
+    infos = [policy.info for policy in every]
+    words = {name: _texts(getattr(info, name) for info in infos) for name in ("title", "summary", "origin", "version", "as_of", "evidence")}
+    return pd.DataFrame(
+        {
+            **words,
+            "mechanisms": _texts(", ".join(info.mechanisms) for info in infos),
+            "promises": _texts(", ".join(sorted(policy.promises)) for policy in every),
+            "persistent": np.array([info.persistent for info in infos], bool),
+            "limit": _texts(info.limit for info in infos),
+            "params": _texts(", ".join(f"{name}={value!r}" for name, value in params_of(policy).items()) for policy in every),
+        },
+        index=pd.Index([info.name for info in infos], dtype="str", name="name"),
     )
 
 

@@ -135,3 +135,8 @@ def test_a_child_process_counts_after_a_fork():
 def test_our_encodings_leave_tiktoken_alone():
     vocabulary.load("o200k_base")
     assert vocabulary.load("o200k_base") not in tiktoken.registry.ENCODINGS.values()
+
+
+def test_the_ledger_is_imported_without_tiktoken_and_pandas():
+    code = "import sys, workbench.ledger; sys.exit(any(name in sys.modules for name in ('tiktoken', 'pandas', 'regex', 'requests')))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
