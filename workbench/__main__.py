@@ -65,20 +65,20 @@ def is_clone(root: str) -> bool:
 def run_inside(argv: "list[str]") -> int:
     """Run a command with this interpreter, which has (or should have) the dependencies."""
     if argv[:1] == ["test"]:
-        from workbench import checks
+        from workbench.checks import main as check
 
-        return checks.main(argv[1:])
+        return check(argv[1:])
     if argv[:1] == ["setup"]:
         say(f"Nothing to set up: the workbench is installed in {sys.prefix}")
         return 0
     try:
-        from workbench import cli
+        from workbench.cli import main as command_line
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "workbench":
             raise
         say(f"workbench: {error.name} is not installed for {sys.executable}; install context-workbench with its dependencies")
         return 1
-    return cli.main(argv)
+    return command_line(argv)
 
 
 def hand_over(command: "list[str]") -> int:
