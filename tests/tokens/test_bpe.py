@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import random
 import sys
 import time
@@ -54,6 +56,17 @@ def test_a_cut_at_a_seam_never_changes_the_sum(text):
         whole = len(encode(text))
         for match in bpe._SEAM.finditer(text):
             assert len(encode(text[: match.start()])) + len(encode(text[match.start() :])) == whole, (counter.id, match.start())
+
+
+@pytest.mark.parametrize("counter", BOTH, ids=lambda counter: counter.id)
+def test_a_seam_is_one_in_every_short_text(counter):
+    """All texts of four signs, one or two of each class that the split patterns know."""
+    encode = functools.lru_cache(maxsize=None)(lambda text: len(vocabulary.load(counter.encoding).encode_ordinary(text)))
+    wrong = []
+    for signs in itertools.product("aZ9é \n/.'s\u0301日", repeat=4):
+        text = "".join(signs)
+        wrong += [(text, match.start()) for match in bpe._SEAM.finditer(text) if encode(text[: match.start()]) + encode(text[match.start() :]) != encode(text)]
+    assert wrong == []
 
 
 def test_what_stands_before_a_seam_is_a_letter_or_a_number_to_the_tokenizer_too():
