@@ -133,7 +133,7 @@ class World:
         done = subprocess.run(["bash", "-c", script], cwd=self.root, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         output = done.stdout.replace(sys.prefix, f"{self.root}/.venv").replace(sys.base_prefix, "/usr")
         output = re.sub(r"pytest-of-\w+/pytest-\d+", "pytest-of-dev/pytest-4", output)
-        output = re.sub(r"(?m)^20\d\d-\d\d-\d\d \d\d:\d\d:\d\d,", "2026-03-17 09:02:41,", output)  # the day of the story
+        output = re.sub(r"(?m)^20\d\d-(?!03)\d\d-\d\d \d\d:\d\d:\d\d,", "2026-03-17 09:02:41,", output)  # the day of the story
         seconds = re.findall(r" in ([0-9.]+)s", output)
         ms = int(float(seconds[-1]) * 1000) + 420 if seconds else 180 + 7 * len(command)
         return {"command": command, "output": output, "code": done.returncode, "ms": ms}
