@@ -318,18 +318,17 @@ class _Run:
         """Read what a compact call returned: the user's messages are copies, the compaction item is new."""
         builder = self.builder
         known: dict[Hashable, list[int]] = {}
-        for key, index in self.places:
-            if index is not None:
-                known.setdefault(key, []).append(index)
+        for key, held in self.places:
+            if held is not None:
+                known.setdefault(key, []).append(held)
         last = next((item for item in reversed(builder.calls[: call.index]) if item.kind == "response"), None)
         kept: list[int] = []
         found = len(builder.compactions)
         for place, item in enumerate(output, 1):
             key = key_of(item)
             copies = known.get(key)
-            index: int | None
             if copies:
-                index = copies.pop(0)
+                index: int | None = copies.pop(0)
             else:
                 message = self.items.add(item, number, ts=call.ts, place=f", output {place}")
                 self.items.begin(call)
