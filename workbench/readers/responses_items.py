@@ -108,7 +108,8 @@ def key_of(item: Any) -> Hashable | None:
     value = mapping(item)
     type_ = string(value.get("type"))
     if type_ in _COMPACTIONS:
-        return ("compaction", string(value.get("encrypted_content"), value.get("id")) or digest(item))
+        # Its id first: a stream encrypts the same item anew in each of its events.
+        return ("compaction", string(value.get("id"), value.get("encrypted_content")) or digest(item))
     if type_ in ("", "message"):
         role = _ROLES.get(string(value.get("role")), "user")
         return (role, tuple(digest(_plain(part)) for part in content_parts(value.get("content"))))
@@ -298,10 +299,11 @@ class Items:
             Index of the message.
         """
         hidden = item.get("encrypted_content")
-        key = string(hidden, item.get("id")) or digest(item)
-        if key in self.summaries:
-            self.builder.account(record, "metadata", self.thread)
-            return self.summaries[key]
+        marks = [mark for mark in (string(item.get("id")), string(hidden)) if mark] or [digest(item)]
+        for mark in marks:
+            if mark in self.summaries:
+                self.builder.account(record, "metadata", self.thread)
+                return self.summaries[mark]
         before = next((message.index for message in reversed(self.builder.messages) if message.thread == self.thread), -1)
         parts = [part for part in content_parts(item.get("summary") or item.get("content")) if isinstance(part, Text)]
         call = self.call
@@ -316,7 +318,7 @@ class Items:
             flags=(COMPACT_SUMMARY,),
         )
         self.message = None
-        self.summaries[key] = message.index
+        self.summaries.update(dict.fromkeys(marks, message.index))
         self.builder.compactions.append(
             Compaction(
                 after=before,
