@@ -1,0 +1,401 @@
+"""Turns the lines of Claude Code sessions into messages, calls and compactions.
+
+One response stands in several lines, a block each, with the usage repeated: they are merged, and the last line's usage
+counts. A tool result is a line of type user. What else is in the file is metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, META, SYNTHETIC, Compaction, Part, Text, ToolResult
+from .anthropic_blocks import Blocks, CompactionBlock
+from .build import Builder, DraftCall, DraftMessage
+from .claude_code_tree import response_key
+from .fields import epoch_ms, mapping, string
+from .usage import anthropic as usage_of
+from .usage import tokens
+
+#: Types of lines that are not part of the conversation.
+METADATA = frozenset(
+    (
+        "agent-name",
+        "agent-setting",
+        "ai-title",
+        "atis-latch",
+        "attachment",
+        "bridge-session",
+        "custom-title",
+        "file-history-delta",
+        "file-history-snapshot",
+        "frame-link",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "pr-link",
+        "progress",
+        "queue-operation",
+        "relocated",
+        "result",
+        "started",
+        "summary",
+        "worktree-state",
+    )
+)
+#: How texts begin that the harness writes in a person's name.
+_HARNESS = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>", "[Request interrupted by user", "Caveat: The messages below were")
+
+
+@dataclass(slots=True)
+class _Response:
+    message: DraftMessage
+    call: DraftCall | None
+    blocks: list[Any]
+    last: Any
+    usage: Any
+    uuid: Any
+    named: bool
+
+
+@dataclass(slots=True)
+class _Compacted:
+    """A compaction whose summary and kept messages may still come."""
+
+    thread: str
+    after: int
+    kind: str
+    trigger: str | None
+    before: int | None
+    rest: int | None
+    keep: list[str]
+    segment: tuple[str, str] | None
+    raw: list[int]
+    summary: int | None = None
+    call: int | None = None
+    kept: set[int] = field(default_factory=set)
+    repeating: bool = True  # until something new is said, lines that were there before are those it kept
+
+
+@dataclass(slots=True)
+class Session:
+    """Reads lines one by one into a builder. Nothing in a line makes it raise.
+
+    Parameters
+    ----------
+    spawned : dict
+        By agent id: the call whose result names it, and the thread of that result.
+    """
+
+    builder: Builder
+    offset: int = 0
+    blocks: Blocks = field(default_factory=lambda: Blocks({}, []))
+    spawned: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+    compactions: list[_Compacted] = field(default_factory=list)
+    _responses: dict[Any, _Response] = field(default_factory=dict)
+    _open: dict[str, _Response] = field(default_factory=dict)
+    _newest: dict[str, int] = field(default_factory=dict)
+    _index: dict[str, int] = field(default_factory=dict)
+    _lines: dict[str, Any] = field(default_factory=dict)
+    _compacted: dict[str, _Compacted] = field(default_factory=dict)
+
+    def line(self, number: int, row: Any, thread: str) -> None:
+        """Read one line of a thread."""
+        if type(row) is not dict:
+            self.builder.skip(number, "record", f"record {number}: not an object")
+            return
+        kind = row.get("type")
+        if kind == "assistant":
+            self._assistant(number, row, thread)
+        elif kind == "user":
+            self._user(number, row, thread)
+        elif kind == "system":
+            self._system(number, row, thread)
+        elif type(kind) is str and kind in METADATA:
+            self._metadata(number, row, kind, thread)
+        elif kind is None and mapping(row.get("message")).get("role") in ("user", "assistant"):
+            self.line(number, {**row, "type": row["message"]["role"]}, thread)
+        elif kind is None:
+            self.builder.skip(number, "record", f"record {number}: no type and no message")
+        else:
+            self.builder.unknown(number, str(kind), thread)
+            self._passes(row)
+
+    def _assistant(self, number: int, row: dict[str, Any], thread: str) -> None:
+        message = row.get("message")
+        if type(message) is not dict:
+            if type(message) is not str:
+                self.builder.skip(number, "message", f"record {number}: it has no message")
+                return
+            self.builder.report(number, "message", f"record {number}: the message is text, not an object")
+            message = {"content": message}
+        uuid, content = row.get("uuid"), message.get("content")
+        if type(uuid) is str:
+            if uuid in self._lines and self._again(number, uuid, message, thread):
+                return
+            self._lines[uuid] = message
+        else:
+            uuid = None
+        key = response_key(row)
+        response = self._responses.get(key) if key is not None else self._unnamed(row, thread)
+        if response is None:
+            response = self._begin(number, row, message, thread, uuid, key is not None)
+            if key is not None:
+                self._responses[key] = response
+        else:
+            self._extend(response, number, content)
+            response.uuid = uuid
+        index = response.message.index
+        if uuid is not None:
+            self._index[uuid] = index
+        self._open[thread] = response
+        usage, call = message.get("usage"), response.call
+        if call is not None:
+            if usage is not None and usage != response.usage:
+                response.usage = usage
+                known, fault = usage_of(usage)
+                if fault is not None:
+                    self.builder.report(number, "usage", f"record {number}: {fault}")
+                if known is not None:
+                    call.usage = known
+            stop = message.get("stop_reason")
+            if type(stop) is str:
+                call.stop_reason = stop
+        if self.blocks.faults:
+            self._faults(number)
+
+    def _unnamed(self, row: dict[str, Any], thread: str) -> _Response | None:
+        """The response that a line without an id goes on with: the one before it, unless that was complete."""
+        response = self._open.get(thread)
+        if response is None or response.named or (response.call is not None and response.call.usage is not None):
+            return None
+        parent = row.get("parentUuid")
+        return response if parent is None or response.uuid is None or parent == response.uuid else None
+
+    def _begin(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str, uuid: str | None, named: bool) -> _Response:
+        builder, model, content = self.builder, message.get("model"), message.get("content")
+        ts = epoch_ms(row.get("timestamp"))
+        if thread in self._compacted:
+            self._compacted[thread].repeating = False
+        flags = set()
+        call: DraftCall | None = None
+        if model == "<synthetic>":
+            flags.add(SYNTHETIC)
+        else:
+            id_ = message.get("id") or row.get("requestId")
+            call = builder.call(id_ if type(id_) is str else "", thread=thread, model=model if type(model) is str else None, ts=ts)
+        if row.get("isApiErrorMessage") is True:
+            flags.add(ERROR)
+        at = None if call is None else call.index
+        parts = self._without_compactions(self.blocks.parts(content), number, thread, ts, call)
+        draft = builder.message("assistant", parts, number, id=uuid or "", thread=thread, ts=ts, call=at, flags=flags, parent=self._parent(row))
+        self._added(draft)
+        listed = content if type(content) is list else [content]
+        return _Response(draft, call, [*listed], listed, None, uuid, named)
+
+    def _extend(self, response: _Response, number: int, content: Any) -> None:
+        """Add the blocks of a further line. One that repeats what is there, or begins with it, adds only the rest."""
+        listed = content if type(content) is list else [content]
+        seen = response.blocks
+        fresh = [] if listed == response.last else listed
+        if len(listed) >= len(seen) and listed[: len(seen)] == seen:
+            fresh = listed[len(seen) :]
+        response.last = listed
+        seen += fresh
+        draft = response.message
+        parts = self.blocks.parts(fresh) if fresh and fresh != [None] else []
+        self.builder.extend(draft, self._without_compactions(parts, number, draft.thread, draft.ts, response.call), number)
+
+    def _without_compactions(self, parts: list[Part | CompactionBlock], number: int, thread: str, ts: int | None, call: DraftCall | None) -> list[Part]:
+        """Take out compaction blocks: each is a message of its own before the rest of its response."""
+        rest: list[Part] = []
+        for part in parts:
+            if type(part) is not CompactionBlock:
+                rest.append(part)  # type: ignore[arg-type]
+                continue
+            at = None if call is None else call.index
+            done = _Compacted(thread, self._newest.get(thread, -1), "summary", "server", None, None, [], None, [], call=at)
+            done.summary = self._added(self.builder.message("assistant", part.parts, number, thread=thread, ts=ts, call=at, flags=(COMPACT_SUMMARY,)))
+            self.compactions.append(done)
+            self._compacted[thread] = done
+        return rest
+
+    def _user(self, number: int, row: dict[str, Any], thread: str) -> None:
+        message = row.get("message")
+        if type(message) is not dict:
+            if type(message) is not str:
+                self.builder.skip(number, "message", f"record {number}: it has no message")
+                return
+            self.builder.report(number, "message", f"record {number}: the message is text, not an object")
+            message = {"content": message}
+        uuid = row.get("uuid")
+        if type(uuid) is str:
+            if uuid in self._lines and self._again(number, uuid, message, thread):
+                return
+            self._lines[uuid] = message
+        else:
+            uuid = ""
+        ts, parent = epoch_ms(row.get("timestamp")), self._parent(row)
+        builder = self.builder
+        results: list[ToolResult] = []
+        rest: list[Part] = []
+        for part in self.blocks.parts(message.get("content")):
+            if type(part) is ToolResult:
+                results.append(part)
+            elif type(part) is CompactionBlock:
+                rest += part.parts
+            else:
+                rest.append(part)  # type: ignore[arg-type]
+        for result in results:
+            draft = builder.message("tool", (result,), number, id=uuid, thread=thread, ts=ts, parent=parent)
+            self._added(draft)
+        if results:
+            self._agent(row, results, thread, number)
+        if rest or not results:
+            flags = _flags(row, rest)
+            draft = builder.message("user", rest, number, id=uuid, thread=thread, ts=ts, flags=flags, parent=parent)
+            before = self._newest.get(thread, -1)
+            self._added(draft)
+            if COMPACT_SUMMARY in flags:
+                self._summary(draft, before, thread)
+            elif META not in flags and thread in self._compacted:
+                self._compacted[thread].repeating = False
+        if uuid:
+            self._index[uuid] = draft.index
+        self._open.pop(thread, None)
+        if self.blocks.faults:
+            self._faults(number)
+
+    def _agent(self, row: dict[str, Any], results: list[ToolResult], thread: str, number: int) -> None:
+        """Note which subagent a call started: the structured result names it."""
+        agent = mapping(row.get("toolUseResult")).get("agentId")
+        if type(agent) is str and agent:
+            self.spawned.setdefault(agent, (results[0].call_id, thread, number))
+
+    def _again(self, number: int, uuid: str, message: dict[str, Any], thread: str) -> bool:
+        """Take a line whose uuid was there before: the same line once more, or one that a compaction kept."""
+        done = self._compacted.get(thread)
+        index = self._index.get(uuid)
+        if index is None:
+            return False
+        kept = done is not None and done.repeating and index <= done.after
+        if not kept and self._lines[uuid] != message:
+            return False
+        if kept and done is not None:
+            done.kept.add(index)
+        self.builder.extend(self.builder.messages[index], (), number)
+        return True
+
+    def _summary(self, draft: DraftMessage, before: int, thread: str) -> None:
+        done = self._compacted.get(thread)
+        if done is None or done.summary is not None or not done.repeating:
+            done = _Compacted(thread, before, "summary", None, None, None, [], None, list(draft.raw))
+            self.compactions.append(done)
+            self._compacted[thread] = done
+        done.summary = draft.index
+
+    def _system(self, number: int, row: dict[str, Any], thread: str) -> None:
+        subtype = row.get("subtype")
+        if subtype not in ("compact_boundary", "microcompact_boundary"):
+            self._metadata(number, row, "system", thread)
+            return
+        about = mapping(_first(row, "compactMetadata", "compact_metadata", "microcompactMetadata", "microcompact_metadata"))
+        before = tokens(_first(about, "preTokens", "pre_tokens"))
+        rest = tokens(_first(about, "postTokens", "post_tokens"))
+        small = subtype == "microcompact_boundary"
+        if small and rest is None and before is not None:
+            saved = tokens(_first(about, "tokensSaved", "tokens_saved"))
+            rest = before - saved if saved is not None and saved <= before else None
+        keep = mapping(about.get("preservedMessages")).get("uuids")
+        segment = mapping(about.get("preservedSegment"))
+        head, tail = segment.get("headUuid"), segment.get("tailUuid")
+        done = _Compacted(
+            thread,
+            self._newest.get(thread, -1),
+            "edit" if small else "summary",
+            string(about.get("trigger")) or None,
+            before,
+            rest,
+            [item for item in keep if type(item) is str] if type(keep) is list else [],
+            (head, tail) if type(head) is str and type(tail) is str else None,
+            [number],
+        )
+        self.compactions.append(done)
+        if not small:
+            self._compacted[thread] = done
+        self.builder.account(number, "compactions", thread)
+        self._passes(row)
+        self._open.pop(thread, None)
+
+    def _metadata(self, number: int, row: dict[str, Any], kind: str, thread: str) -> None:
+        self.builder.account(number, "metadata", thread)
+        read = _TITLES.get(kind)
+        if read is not None and (title := string(row.get(read[1]))):
+            rank, meta = read[0], self.builder.meta
+            if rank >= meta.get("_title_rank", 0):
+                meta["title"], meta["_title_rank"] = title, rank
+        self._passes(row)
+
+    def _passes(self, row: dict[str, Any]) -> None:
+        """A line that is no message stands between a message and its parent: look through it."""
+        uuid = row.get("uuid")
+        if type(uuid) is str and uuid not in self._index and (parent := self._parent(row)) is not None:
+            self._index[uuid] = parent
+
+    def _parent(self, row: dict[str, Any]) -> int | None:
+        parent = row.get("parentUuid") or row.get("logicalParentUuid")
+        return self._index.get(parent) if type(parent) is str else None
+
+    def _added(self, draft: DraftMessage) -> int:
+        self._newest[draft.thread] = draft.index
+        return draft.index
+
+    def _faults(self, number: int) -> None:
+        for fault in dict.fromkeys(self.blocks.faults):
+            self.builder.report(number, "content", f"record {number}: {fault}")
+        self.blocks.faults.clear()
+
+    def finish(self) -> None:
+        """Freeze the compactions, now that all messages are known."""
+        self.builder.meta.pop("_title_rank", None)
+        messages = self.builder.messages
+        live: dict[str, tuple[int, set[int]]] = {}
+        for done in self.compactions:
+            kept = {index for uuid in done.keep if (index := self._index.get(uuid)) is not None} | done.kept
+            if done.segment is not None:
+                head, tail = (self._index.get(uuid) for uuid in done.segment)
+                if head is not None and tail is not None:
+                    kept.update(range(head, tail + 1))
+            kept = {index for index in kept if index <= done.after and messages[index].thread == done.thread}
+            if done.kind == "edit":  # nothing left the context but what some results held
+                since, base = live.get(done.thread, (-1, set()))
+                kept = base | {index for index in range(since + 1, done.after + 1) if messages[index].thread == done.thread}
+            kept.discard(-1 if done.summary is None else done.summary)
+            self.builder.compactions.append(
+                Compaction(
+                    done.after, done.kind, done.trigger, done.before, done.rest, done.summary, tuple(sorted(kept)), done.thread, done.call, tuple(done.raw)
+                )
+            )
+            live[done.thread] = (done.after, kept if done.summary is None else {*kept, done.summary})
+
+
+_TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title": (3, "customTitle")}
+_first: Callable[..., Any] = lambda row, *keys: next((row[key] for key in keys if row.get(key) is not None), None)  # noqa: E731
+
+
+def _flags(row: dict[str, Any], parts: list[Part]) -> set[str]:
+    flags = set()
+    if row.get("isCompactSummary") is True:
+        return {COMPACT_SUMMARY}
+    if row.get("isVisibleInTranscriptOnly") is True:
+        flags.add(HIDDEN)
+    origin = row.get("origin")
+    if row.get("isMeta") is True or (type(origin) is dict and origin.get("kind", "human") != "human"):
+        flags.add(META)
+    first = parts[0] if parts else None
+    if first is None or (len(parts) == 1 and type(first) is Text and not first.text.strip()):
+        flags.add(HIDDEN)
+    elif type(first) is Text and first.text.startswith(_HARNESS):
+        flags.add(META)
+    return flags
