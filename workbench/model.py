@@ -225,7 +225,8 @@ class Usage:
     def sum(usages: Sequence[Usage | None]) -> Usage:
         """Add bucket by bucket; a bucket that no usage knows stays None."""
         known = [usage for usage in usages if usage is not None]
-        return Usage(*(_total([getattr(usage, name) for usage in known]) for name in Usage.BUCKETS))
+        uncached, read, write_5m, write_1h, output, reasoning = (_total([getattr(usage, name) for usage in known]) for name in Usage.BUCKETS)
+        return Usage(uncached, read, write_5m, write_1h, output, reasoning)
 
 
 def _total(numbers: Sequence[int | None]) -> int | None:
