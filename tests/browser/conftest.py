@@ -182,6 +182,11 @@ class Notebook:
         self.run_all()
         return self
 
+    def only_outputs(self) -> None:
+        """Hide the code and the side bar, so that a screenshot shows the views."""
+        for command in ("notebook:hide-all-cell-code", "application:toggle-left-area"):
+            self.page.evaluate("command => window.jupyterapp.commands.execute(command)", command)
+
     def run_all(self) -> None:
         """Run all cells and fail on the first cell error."""
         self.page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
@@ -210,6 +215,12 @@ class Notebook:
         )
         assert "@@" in answer, answer
         return json.loads(answer.split("@@", 1)[1])
+
+    def becomes(self, expression: str, value: Any) -> None:
+        """Wait until an expression has a value in the kernel: what the page sent last may still be on its way."""
+        end = time.monotonic() + 30 * SLOW
+        while (now := self.python(expression)) != value:
+            assert time.monotonic() < end, f"{expression} is {now!r}, not {value!r}"
 
     def theme(self, light: bool) -> None:
         """Switch JupyterLab's theme and wait for it."""

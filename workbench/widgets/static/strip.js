@@ -213,7 +213,7 @@ function render({ model, el }) {
 
   function draw() {
     if (!root.isConnected) return;
-    const wide = plot.clientWidth;
+    const wide = plot.clientWidth || width; // hidden for a moment (Lab does it in a theme switch) tells no resize: the last width holds
     if (!wide) return;
     read();
     const ratio = window.devicePixelRatio || 1;
