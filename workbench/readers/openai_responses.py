@@ -210,8 +210,12 @@ def _rest(document: Document, exchanges: Sequence[Exchange], builder: Builder) -
 def _read_items(document: Document) -> Transcript:
     builder = Builder(READER.info.name, document)
     items = Items(builder)
+    some = any(_is_item(value) for _, value in document.objects())
     for record in document.records:
-        items.add(record.value, record.number)
+        if some:
+            items.add(record.value, record.number)
+        else:
+            builder.skip(record.number, "item", f"record {record.number}: not an item of the Responses API")
     return builder.build()
 
 
@@ -236,6 +240,9 @@ class _Run:
     def _step(self, step: Step) -> None:
         exchange, builder = step.exchange, self.builder
         request, response, number = exchange.request, _final(exchange), exchange.number
+        if not request.keys() & {"input", "previous_response_id", "conversation"} and "output" not in response:
+            builder.skip(number, "pair", f"record {number}: neither input nor output in it")
+            return
         builder.account(number, "metadata")
         compact = response.get("object") == "response.compaction"
         if not compact:

@@ -81,6 +81,10 @@ def _part(value: dict[str, Any]) -> Part:
     if type_ in ("input_image", "image", "image_url", "computer_screenshot", "output_image"):
         url = value.get("image_url")
         return from_url("image", string(url, mapping(url).get("url"), value.get("url"), value.get("file_id")))
+    if type_ == "video_url":
+        return from_url("video", string(value.get("video_url"), mapping(value.get("video_url")).get("url")))
+    if type_ in ("thinking", "reasoning") and isinstance(value.get("thinking", text), str):
+        return Reasoning(value.get("thinking", text), size_of(value["signature"]) if string(value.get("signature")) else None)
     if type_ in ("input_file", "file"):
         inner = mapping(value.get("file")) or value
         data = string(inner.get("file_data"))
