@@ -117,7 +117,9 @@ def turn_traces(bars: TurnBars) -> list[dict[str, Any]]:
             at = np.flatnonzero(column).tolist()
             what = kind.replace("_", " ")
             hover = [f"{_turns(bars, bar)}<br>{what}, {name}: {int(column[bar]):,} tokens<br>{label(bars.words[bar])}" for bar in at]
-            traces.append({"x": [_x(bars, bar) for bar in at], "y": column[at].tolist(), "hovertext": hover, "visible": bool(at), "width": _width(bars)})
+            legend = bool(at) and (side == 0 or not bars.tokens[:, 0, code].any())  # one entry for each kind
+            x = [_x(bars, bar) for bar in at]
+            traces.append({"x": x, "y": column[at].tolist(), "hovertext": hover, "visible": bool(at), "showlegend": legend, "width": _width(bars)})
     return traces
 
 
@@ -158,7 +160,7 @@ def _style(kind: str, side: str) -> dict[str, Any]:
     colour, removed = COLOURS[kind], side == "removed"
     pattern = {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 5, "solidity": 0.35} if removed else {}
     return {
-        "name": kind.replace("_", " ") + (", removed" if removed else ""),
+        "name": kind.replace("_", " "),
         "legendgroup": kind,
         "marker": {"color": colour, "line": {"width": 0}, "pattern": pattern},
         "hovertemplate": "%{hovertext}<extra></extra>",
@@ -169,13 +171,22 @@ LAYOUT: dict[str, Any] = {
     "barmode": "stack",
     "height": 280,
     "autosize": True,
-    "margin": {"l": 60, "r": 14, "t": 10, "b": 40},
+    "margin": {"l": 64, "r": 16, "t": 36, "b": 44},
     "paper_bgcolor": "rgba(0,0,0,0)",
     "plot_bgcolor": "rgba(0,0,0,0)",
     "font": {"size": 12},
-    "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
+    "legend": {
+        "orientation": "h",
+        "y": 1.02,
+        "yanchor": "bottom",
+        "x": 0,
+        "font": {"size": 12},
+        "tracegroupgap": 0,
+        "itemclick": False,
+        "itemdoubleclick": False,
+    },
     "xaxis": {"title": {"text": "turn group"}, "showgrid": False, "zeroline": False, "tickformat": ",d"},
-    "yaxis": {"title": {"text": "tokens"}, "gridcolor": "rgba(128,128,128,.22)", "zeroline": False, "tickformat": ",d"},
+    "yaxis": {"title": {"text": "tokens (hatched: removed)"}, "gridcolor": "rgba(128,128,128,.22)", "zeroline": False, "tickformat": ",d"},
     "hoverlabel": {"align": "left"},
     "dragmode": False,
 }

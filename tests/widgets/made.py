@@ -46,8 +46,7 @@ class Newest:
         rest = items[cut:]
         chosen = (*items[: view.lead], *note, *rest) if self.place == "front" else (*items[: view.lead], *rest, *note)
         steps = [Step(f"{len(gone)} messages do not fit in {limit:,} tokens.", gone)] if gone else []
-        done = make_selection(self, request, chosen, own=(view.total, view.total), steps=steps)
-        return done
+        return make_selection(self, request, chosen, own=(view.total, view.total), steps=steps)
 
 
 @dataclass(frozen=True)

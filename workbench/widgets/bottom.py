@@ -22,6 +22,7 @@ class Tabs(anywidget.AnyWidget):
     _css = traitlets.Unicode(css("bottom")).tag(sync=True)
     tab = traitlets.Unicode("").tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
+    width = traitlets.Int(0).tag(sync=True)
 
 
 class Bottom(ipywidgets.VBox):
@@ -44,6 +45,7 @@ class Bottom(ipywidgets.VBox):
         super().__init__([self._tabs])
         self.add_class("cw-bottom")
         self._tabs.observe(self._turn, "tab")
+        self._tabs.observe(self._resize, "width")
         self._tabs.on_msg(self._told)
 
     @property
@@ -68,6 +70,7 @@ class Bottom(ipywidgets.VBox):
         selection = session.selection
         self._tabs.status = "" if selection is not None else "no selection at this budget"
         if selection is None:
+            self.children = (self._tabs,)  # no bars of another budget
             return
         self._bars = turn_bars(selection)
         if self._figure is None:
@@ -123,6 +126,7 @@ class Bottom(ipywidgets.VBox):
         for trace in made.data:
             trace.on_click(self._click)
         made.add_class("cw-figure")
+        made.layout.width = self._tabs.width or None
         return made
 
     def _turn(self, _: object) -> None:
@@ -130,6 +134,10 @@ class Bottom(ipywidgets.VBox):
             self.refresh()
         elif len(self.children) > 1:
             self.children = (self._tabs,)
+
+    def _resize(self, change: Any) -> None:
+        if self._figure is not None:
+            self._figure.layout.width = change["new"] or None
 
     def _click(self, _: object, points: Any, __: object) -> None:
         if self._bars is not None and points.xs:

@@ -18,7 +18,7 @@ from ..model import Budget
 from ..policies.base import Policy, PolicyInfo, Selection
 from .assets import css, esm
 from .session import Session, as_policy
-from .words import as_python, problem_text
+from .words import as_python
 
 #: The sliders of the budget. The boxes beside them take any whole number.
 _RESERVE_HIGH, _MARGIN_HIGH, _WINDOW_LOW, _WINDOW_HIGH = 32_768, 16_384, 1_000, 200_000
@@ -86,7 +86,7 @@ class Controls(anywidget.AnyWidget):
         return "<Controls: closed>" if self._session is None else f"<Controls: {self._session.policy!r}, {self._session.budget!r}>"
 
     def _state(self, session: Session) -> dict[str, Any]:
-        policy, budget, problem = session.policy, session.budget, session.problem
+        policy, budget = session.policy, session.budget
         follows = {field.name: _followed(session, field.metadata["follows"]) for field in dataclasses.fields(policy) if field.metadata.get("follows")}  # type: ignore[arg-type]
         return {
             "seq": int(self.wanted.get("seq", 0)),
@@ -99,7 +99,6 @@ class Controls(anywidget.AnyWidget):
             "history": session.history,
             "hint": session.budget_hint,
             "least": session.smallest_known,
-            "problem": problem_text(problem, session.smallest_known) if problem is not None else "",
             "error": self._error,
             "result": [list(row) for row in result_rows(session)],
         }

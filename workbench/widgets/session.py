@@ -51,6 +51,9 @@ class Session:
         thread: str = MAIN,
         pins: Iterable[int] = (),
     ) -> None:
+        if all(item.id != thread for item in ledger.transcript.threads):
+            known = ", ".join(item.id for item in ledger.transcript.threads[:10])
+            raise WorkbenchError(f"no thread {str(thread)[:80]!r}; this transcript has {known}")
         self._ledger = ledger
         self._thread = thread
         self._policy = as_policy(policy)

@@ -134,17 +134,17 @@ def _nothing_noted(selection: Selection) -> str:
     return f"No note: {gone:,} message{' is' if gone == 1 else 's are'} dropped without one." if gone else "No note: nothing was left out."
 
 
-def why(session: Session, selection: Selection) -> dict[str, str]:
+def why(session: Session, selection: Selection) -> dict[str, Any]:
     """Why the selected message has its fate."""
     index = session.selected
     if index is None:
-        return {"title": "", "text": "Select a message to see why it is kept or not."}
+        return {"title": "", "lines": ["Select a message to see why it is kept or not."]}
     row = selection.request.view.row_of.get(index)
     if row is None:
-        return {"title": f"#{index}", "text": "This message is not in the history that is shown."}
+        return {"title": f"#{index}", "lines": ["This message is not in the history that is shown."]}
     fate = FATES[int(selection.fate_codes[row])]
-    said = selection.explain(index).removeprefix(f"#{index} is {fate}: ")
-    return {"title": f"Why #{index} is {fate}", "text": clean(said[:_SAID])}
+    said = [clean(step.text[:_SAID]) for step in selection.steps if index in step.messages]
+    return {"title": f"Why #{index} is {fate}", "lines": said[:STEPS] or ["no rule of this policy touched it"]}
 
 
 def log_page(selection: Selection, start: int) -> dict[str, Any]:

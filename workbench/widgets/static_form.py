@@ -98,6 +98,8 @@ def _marks(segments: Segments, scale: int, top: int) -> list[str]:
     middles = (np.arange(COLUMNS) + 0.5) * scale / COLUMNS
     middles = middles[middles < ends[-1]]
     column = np.array(styles)[np.searchsorted(ends, middles, side="right")]
+    if not len(column):  # all of it is narrower than half a column
+        return []
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     stops = [*starts[1:].tolist(), len(column)]
     return [_mark(int(column[a]), _x(a * scale / COLUMNS, scale), _x(b * scale / COLUMNS, scale), top) for a, b in zip(starts.tolist(), stops, strict=True)]

@@ -222,6 +222,7 @@ class Workbench(ipywidgets.Box):
             self.strip.rebind(view)
             self.reader.rebind(view)
             self.controls.refresh_bounds()
+        self.reader.pins = sorted(session.pins)
         limit = session.policy.info.limit
         needed = (problem.needed, problem.available, problem.culprit) if isinstance(problem, BudgetError) else (None, None, None)
         self.strip.show(selection, session.budget, needed=needed[0], available=needed[1], culprit=needed[2], own_limit=None if limit == "budget" else limit)
@@ -234,9 +235,9 @@ class Workbench(ipywidgets.Box):
         if self._shown[1] is not session.selection or session.selection is None:
             self._shown = (self._shown[0], session.selection)
             self.reader.show(session.selection)
-            self.controls.refresh()  # the smallest window that works is known now
-            self.header.refresh()
             self.bottom.refresh()
+        self.controls.refresh()  # the smallest window that works is known now
+        self.header.refresh()
         self.side.refresh()
         self.bottom.mark()
 

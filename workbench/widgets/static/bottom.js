@@ -6,8 +6,8 @@ export default (() => {
     const tidy = cleaner();
     const root = build("div", { class: "cw cw-bottom-bar", role: "group", "aria-label": "Charts" });
     const buttons = TABS.map(([name, label]) => build("button", { type: "button", "data-tab": name, text: label }));
-    const before = build("button", { type: "button", class: "cw-turn", "data-by": -1, text: "◂ turn", "aria-label": "select the turn before" });
-    const after = build("button", { type: "button", class: "cw-turn", "data-by": 1, text: "turn ▸", "aria-label": "select the next turn" });
+    const before = build("button", { type: "button", class: "cw-by", "data-by": -1, text: "◂ turn", "aria-label": "select the turn before" });
+    const after = build("button", { type: "button", class: "cw-by", "data-by": 1, text: "turn ▸", "aria-label": "select the next turn" });
     const status = build("span", { class: "cw-quiet", role: "status" });
     root.append(...buttons, status, before, after);
 
@@ -32,6 +32,14 @@ export default (() => {
     for (const trait of ["tab", "status"]) tidy.model(model, `change:${trait}`, draw);
     draw();
     el.append(root);
+    // The figure cannot measure itself before it stands in the page; this row is as wide as it is.
+    const measure = afterPause(100, () => {
+      const width = Math.floor(root.clientWidth);
+      if (width > 0 && Math.abs(width - model.get("width")) > 2) { model.set("width", width); model.save_changes(); }
+    });
+    const watch = new ResizeObserver(() => measure.ask());
+    watch.observe(root);
+    tidy.add(() => { watch.disconnect(); measure.stop(); });
     return () => tidy.run();
   }
   return { render };

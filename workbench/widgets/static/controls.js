@@ -49,7 +49,7 @@ export default (() => {
     const label = build("label", { for: id, text: field.label, title: field.help || null });
     const mark = build("span", { class: "cw-least", hidden: true });
     const range = build("input", { type: "range", min: 0, max: TICKS, step: 1, "aria-label": field.label, title: field.help || null });
-    const node = build("div", { class: "cw-field", "data-field": field.name }, build("div", { class: "cw-row" }, label, box));
+    const node = build("div", { class: "cw-field", "data-field": field.name }, build("div", { class: "cw-pair" }, label, box));
     const slides = field.low !== null && field.high !== null;
     if (slides) node.append(build("div", { class: "cw-slide" }, range, mark));
     const follow = field.follows ? build("button", { type: "button", class: "cw-link", text: `follow the ${field.follows === "window" ? "window" : "budget"}` }) : null;
@@ -113,19 +113,19 @@ export default (() => {
     const select = build("select", { "aria-label": field.label, title: field.help || null });
     field.choices.forEach((choice, at) => select.append(build("option", { value: at, text: String(choice) })));
     select.addEventListener("change", () => change(field.choices[select.selectedIndex]));
-    const node = build("div", { class: "cw-field", "data-field": field.name }, build("div", { class: "cw-row" }, build("span", { text: field.label }), select));
+    const node = build("div", { class: "cw-field", "data-field": field.name }, build("div", { class: "cw-pair" }, build("span", { text: field.label }), select));
     return { node, put: (value) => { select.selectedIndex = field.choices.findIndex((choice) => JSON.stringify(choice) === JSON.stringify(value)); } };
   }
 
   function flagField(field, change) {
     const box = build("input", { type: "checkbox" });
     box.addEventListener("change", () => change(box.checked));
-    const node = build("div", { class: "cw-field", "data-field": field.name }, build("label", { class: "cw-row", title: field.help || null }, build("span", { text: field.label }), box));
+    const node = build("div", { class: "cw-field", "data-field": field.name }, build("label", { class: "cw-pair", title: field.help || null }, build("span", { text: field.label }), box));
     return { node, put: (value) => { box.checked = value; } };
   }
 
   function textField(field, change) {
-    const box = build("input", { type: "text", class: "cw-text", "aria-label": field.label, title: field.help || null, autocomplete: "off" });
+    const box = build("input", { type: "text", class: "cw-typed", "aria-label": field.label, title: field.help || null, autocomplete: "off" });
     const list = field.type === "list";
     box.addEventListener("change", () => change(list ? box.value.split(",").map((item) => item.trim()).filter(Boolean) : box.value));
     const node = build("div", { class: "cw-field", "data-field": field.name }, build("span", { text: list ? `${field.label} (a, b, …)` : field.label }), box);
@@ -159,7 +159,6 @@ export default (() => {
     const historyHead = build("h4", { text: "History" });
     const history = build("div", { class: "cw-history", role: "radiogroup", "aria-label": "History" });
     const budgetHint = build("p", { class: "cw-hint cw-budget-hint", hidden: true });
-    const problem = build("p", { class: "cw-problem cw-bad", role: "status", hidden: true });
     const fieldsHead = build("h4", { text: "This policy" });
     const fields = build("div", { class: "cw-fields" });
     const error = build("p", { class: "cw-error cw-bad", role: "alert", hidden: true });
@@ -175,7 +174,7 @@ export default (() => {
     }));
     root.append(
       build("h4", { text: "Policy" }), policy, summary, limit, historyHead, history,
-      build("h4", { text: "Budget" }), ...budget.map((field) => field.node), problem, budgetHint,
+      build("h4", { text: "Budget" }), ...budget.map((field) => field.node), budgetHint,
       fieldsHead, fields, error, build("div", { class: "cw-buttons" }, reset, copy), code,
       build("h4", { text: "Result" }), result,
     );
@@ -215,9 +214,8 @@ export default (() => {
     }
     function drawState() {
       const state = model.get("state");
-      const rows = state.result.map(([label, value, bad]) => [build("dt", { text: label }), build("dd", { text: value, class: bad ? "cw-bad" : null })]);
-      result.replaceChildren(...rows.flat());
-      show(problem, state.problem);
+      const rows = state.result.map(([label, value, bad]) => build("div", {}, build("dt", { text: label }), build("dd", { text: value, class: bad ? "cw-bad" : null })));
+      result.replaceChildren(...rows);
       show(error, state.error);
       root.dataset.seq = state.seq;
       if (state.seq < sent || waiting) return; // an answer to an older value: a newer one is on its way

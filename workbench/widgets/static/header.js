@@ -3,7 +3,7 @@ export default (() => {
   function render({ model, el }) {
     const tidy = cleaner();
     const root = build("div", { class: "cw cw-header", role: "region", "aria-label": "Transcript" });
-    const name = build("b", { class: "cw-name" });
+    const name = build("b", { class: "cw-file" });
     const words = build("span", { class: "cw-quiet" });
     const tokens = build("b", { class: "cw-total" });
     const problem = build("span", { class: "cw-problem cw-bad", role: "status" });

@@ -40,7 +40,7 @@ export default (() => {
       panel.setAttribute("aria-label", TABS.find(([name]) => name === now)[1]);
     }
 
-    const whyParts = ({ title, text }) => [build("p", { class: "cw-quiet cw-why-title", text: title }), build("p", { class: "cw-why-text", text })];
+    const whyParts = ({ title, lines }) => [build("p", { class: "cw-quiet cw-why-title", text: title }), ...lines.map((text) => build("p", { class: "cw-why-text", text }))];
 
     function note({ notes, more, none }, why) {
       const parts = none ? [build("p", { class: "cw-quiet", text: none })] : [];
@@ -57,7 +57,7 @@ export default (() => {
       const list = build("ul", { class: "cw-runs" });
       for (const row of rows) {
         list.append(build("li", { class: `cw-run cw-is-${row.fate}` },
-          build("span", { class: "cw-glyph", text: GLYPHS[row.fate], title: row.fate }), link(row.go, row.what),
+          build("span", { class: "cw-sign", text: GLYPHS[row.fate], title: row.fate }), link(row.go, row.what),
           build("span", { class: "cw-quiet", text: row.fate === row.what ? "" : row.fate }), build("span", { class: "cw-run-text", text: row.text }), build("span", { class: "cw-num", text: row.tokens })));
       }
       return [build("p", { class: "cw-quiet cw-diff-head", text: head }), list, more ? build("p", { class: "cw-quiet", text: `and ${count(more)} more runs` }) : ""];
