@@ -131,7 +131,7 @@ def folded(text: str) -> str:
 
     Examples
     --------
-    >>> folded("it\u2019s  here\u2014\n") == folded("it's here -")
+    >>> folded("it\u2019s  here\u2014") == folded("it's here -")
     True
     """
     return _MARKS.sub("", text) or text
