@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -71,6 +72,17 @@ def read_all(path: str | os.PathLike[str], *, format: str | None = None) -> Sequ
     ReadError
         The file cannot be read, no reader knows it (`UnknownFormat`), or it holds nothing of the given format.
     """
+    # A document is a tree of many small objects and no cycles: the collector would go through it again and again.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _read_all(path, format)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Transcript]:
     document = open_document(path)
     if format is not None:
         name, match = format, Match(1.0, (f"format={format} was given",))

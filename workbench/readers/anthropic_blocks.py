@@ -51,23 +51,26 @@ class Blocks:
             return [Text(as_json(content))]
         out: list[Part | CompactionBlock] = []
         for block in content:
-            self._add(block, out)
+            kind = block.get("type") if type(block) is dict else None
+            if kind == "tool_use":
+                out.append(self._call(block, False))
+            elif kind == "tool_result":
+                out.append(self._result(block))
+            elif kind == "text" and type(text := block.get("text")) is str:
+                out.append(Text(text))
+            else:
+                self._add(block, kind, out)
         return out
 
-    def _add(self, block: Any, out: list[Part | CompactionBlock]) -> None:
+    def _add(self, block: Any, kind: Any, out: list[Part | CompactionBlock]) -> None:
+        """A block of one of the rarer types, or of none."""
         if type(block) is not dict:
             if type(block) is str:
                 out.append(Text(block))
             else:
                 self.faults.append(f"a content block is {_kind(block)}, not an object")
-            return
-        kind = block.get("type")
-        if kind == "text":
+        elif kind == "text":
             self._text(block.get("text"), out)
-        elif kind == "tool_use":
-            out.append(self._call(block, False))
-        elif kind == "tool_result":
-            out.append(self._result(block))
         elif type(kind) is str and (known := _RARE.get(kind)) is not None:
             known(self, block, out)
         elif type(kind) is str and kind.endswith("_tool_result"):

@@ -30,6 +30,7 @@ from .source import MAX_DIAGNOSTICS, Document
 
 Class = Literal["messages", "calls", "compactions", "metadata", "skipped"]
 _CLASSES: tuple[Class, ...] = ("messages", "calls", "compactions", "metadata", "skipped")
+_NO_FLAGS: frozenset[str] = frozenset()
 _RANK = {name: rank for rank, name in enumerate(_CLASSES)}
 
 
@@ -196,10 +197,8 @@ class Builder:
         return Transcript(
             id=self.id or document.path.stem,
             source=Source(self.format, str(document.path), document.size),
-            messages=tuple(
-                Message(m.index, m.id, m.role, tuple(m.parts), m.thread, m.parent, m.ts, m.call, frozenset(m.flags), tuple(m.raw)) for m in self.messages
-            ),
-            calls=tuple(Call(c.index, c.id, c.model, c.usage, c.stop_reason, tuple(c.produced), c.context, c.thread, c.ts, c.kind) for c in self.calls),
+            messages=tuple(map(_frozen_message, self.messages)),
+            calls=tuple(map(_frozen_call, self.calls)),
             compactions=tuple(self.compactions),
             tools=tuple(self.tools),
             system=tuple(self.system),
@@ -218,6 +217,25 @@ class Builder:
                 self.report(message.raw[0], "timestamps", "timestamps are not monotonic; the order of the file is kept")
                 return
             newest[message.thread] = message.ts
+
+
+def _frozen_message(draft: DraftMessage) -> Message:
+    """Turn a draft into the message itself: both classes have the same slots, so nothing is built a second time.
+
+    Building ten thousand frozen objects anew takes as long as parsing a fifth of the file that they came from.
+    """
+    draft.parts = tuple(draft.parts)  # type: ignore[assignment]
+    draft.flags = frozenset(draft.flags) if draft.flags else _NO_FLAGS  # type: ignore[assignment]
+    draft.raw = tuple(draft.raw)  # type: ignore[assignment]
+    draft.__class__ = Message  # type: ignore[assignment]
+    return draft  # type: ignore[return-value]
+
+
+def _frozen_call(draft: DraftCall) -> Call:
+    """Turn a draft into the call itself; see `_frozen_message`."""
+    draft.produced = tuple(draft.produced)  # type: ignore[assignment]
+    draft.__class__ = Call  # type: ignore[assignment]
+    return draft  # type: ignore[return-value]
 
 
 def _frozen(meta: dict[str, Any]) -> Mapping[str, Any]:

@@ -53,9 +53,20 @@ def threads(records: Sequence[Record]) -> Threads:
     """Assign every line that is an object to its thread."""
     found = Threads()
     rows = [(record.number, record.value) for record in records if type(record.value) is dict]
-    if any(row.get("isSidechain") is True for _, row in rows):
+    parents: set[Any] = set()
+    sidechains = forks = False
+    for _, row in rows:
+        sidechains = sidechains or row.get("isSidechain") is True
+        parent = row.get("parentUuid")
+        if type(parent) is str:
+            forks = forks or parent in parents
+            parents.add(parent)
+        elif type(row.get("logicalParentUuid")) is str:
+            forks = True  # what follows a compaction hangs on two lines
+    if sidechains:
         _subagents(rows, found)
-    _branches(rows, found)
+    if forks:
+        _branches(rows, found)
     return found
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 _decode = msgspec.json.Decoder().decode
-#: A key that stands twice in one object changes what the record says; these are worth a second look at every line.
-_WATCHED = (b'"role"', b'"usage"', b'"message"')
+#: A role that stands twice in one object changes what the record says, so it is worth a second look at every line.
+#: One word only, with its colon: searching every line is a tenth of reading it, and ``"type":"message"`` is everywhere.
+_WATCHED = b'"role":'
 MAX_DIGITS = 400
 
 
@@ -59,10 +60,24 @@ def parse(data: bytes) -> Parsed:
         value = _decode(data)
     except (msgspec.DecodeError, RecursionError):
         return _slow(data)
-    if any(data.count(word) > 1 for word in _WATCHED):
-        faults = _slow(data).faults
-        return Parsed(value, faults)
-    return Parsed(value)
+    return Parsed(value, _slow(data).faults) if data.count(_WATCHED) > 1 else Parsed(value)
+
+
+def sound(data: bytes) -> Any:
+    """Parse a JSON value in which nothing needs mending: what `parse` does, faster.
+
+    Raises
+    ------
+    NotJson
+        It does need mending, or may: ask `parse`.
+    """
+    try:
+        value = _decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        raise NotJson from None
+    if data.count(_WATCHED) > 1:
+        raise NotJson
+    return value
 
 
 def _slow(data: bytes) -> Parsed:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import ReadError
 from ..model import Diagnostic
-from .jsontext import NotJson, member, parse, split
+from .jsontext import NotJson, member, parse, sound, split
 
 #: What a file can begin with that no text does.
 _MAGIC = (
@@ -106,7 +106,7 @@ def open_document(path: str | os.PathLike[str]) -> Document:
     data = _bytes_of(file)
     text = _utf8(data, file)
     document = Document(file, "json", len(data), encoding="utf-16" if text is not data and not data.startswith(codecs.BOM_UTF8) else "utf-8")
-    if not text.strip():
+    if text.isspace() or not text:
         raise ReadError(f"{file.name} is empty: nothing to read; give a file that holds a transcript")
     if not _whole(document, text):
         document.kind = "jsonl"
@@ -152,12 +152,21 @@ def _utf8(data: bytes, file: Path) -> bytes:
 
 def _whole(document: Document, text: bytes) -> bool:
     """Read the file as one JSON value, if it is one."""
+    # A file of lines is by far the more common: look whether the first line is complete before parsing all. No copy
+    # of the whole text is made before that.
+    end = text.find(b"\n")
+    if text[:1] == b"{" and end > 0 and text[end : end + 100].strip():
+        try:
+            parse(text[:end])
+        except NotJson:
+            pass
+        else:
+            return False
     body = text.strip()
     first = body[:1]
     if first not in (b"[", b"{"):
         return False
     if first == b"{":
-        # A file of lines is by far the more common: look whether the first line is complete before parsing all.
         line = body.split(b"\n", 1)[0]
         if len(line) < len(body):
             try:
@@ -241,6 +250,11 @@ def _each(document: Document, pieces: Iterator[tuple[int, bytes]] | enumerate[by
     records, total = document.records, 0
     for number, piece in pieces:
         total += 1
+        try:
+            records.append(Record(number, sound(piece)))
+            continue
+        except NotJson:
+            pass
         try:
             parsed = parse(piece)
         except NotJson as why:

@@ -59,20 +59,21 @@ def anthropic(raw: Any) -> tuple[Usage | None, str | None]:
 
 
 def _anthropic_one(usage: Mapping[str, Any]) -> tuple[Usage | None, str | None]:
-    output = tokens(usage.get("output_tokens"))
-    names = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    split = _mapping(usage.get("cache_creation"))
-    reasoning = tokens(_mapping(usage.get("output_tokens_details")).get("thinking_tokens"))
-    if _bad(usage, *names, "output_tokens"):
-        return Usage(output=output, reasoning=reasoning), "inconsistent usage (a number that is no token count)"
-    written = tokens(usage.get("cache_creation_input_tokens"))
-    hour = tokens(split.get("ephemeral_1h_input_tokens"))
-    five = tokens(split.get("ephemeral_5m_input_tokens"))
+    fresh, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
+    written, output = usage.get("cache_creation_input_tokens"), usage.get("output_tokens")
+    split, details = _mapping(usage.get("cache_creation")), _mapping(usage.get("output_tokens_details"))
+    reasoning = tokens(details.get("thinking_tokens")) if details else None
+    fresh_, read_, written, output_ = tokens(fresh), tokens(read), tokens(written_ := written), tokens(output)
+    if (fresh_ is None, read_ is None, written is None, output_ is None) != (fresh is None, read is None, written_ is None, output is None):
+        return Usage(output=output_, reasoning=reasoning), "inconsistent usage (a number that is no token count)"
+    hour = five = None
+    if split:
+        hour, five = tokens(split.get("ephemeral_1h_input_tokens")), tokens(split.get("ephemeral_5m_input_tokens"))
     if written is not None and (hour or 0) + (five or 0) != written:
         hour, five = (hour, written - hour) if hour is not None and hour <= written else (None, written)
-    if all(usage.get(name) is None for name in (*names, "output_tokens")) and five is None and hour is None:
+    if fresh is None and read is None and written is None and output is None and five is None and hour is None:
         return None, None
-    return Usage(tokens(usage.get("input_tokens")), tokens(usage.get("cache_read_input_tokens")), five, hour, output, reasoning), None
+    return Usage(fresh_, read_, five, hour, output_, reasoning), None
 
 
 def inclusive(raw: Any) -> tuple[Usage | None, str | None]:
