@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests.widgets.sessions import MARKUP, Mixed, hostile, session, view
 from workbench.ledger import View
-from workbench.model import Budget, Message, Source, Text, Transcript
+from workbench.model import KINDS, Budget, Message, Source, Text, Transcript
 from workbench.policies import Scv
 from workbench.policies.base import Request, Selection
 from workbench.widgets.assets import css, esm
@@ -244,6 +244,42 @@ def test_the_code_of_both_views_is_small_and_asks_for_nothing() -> None:
     assert sum(len(text.encode()) for text in code) <= 75_000
     for text in code:
         assert not re.search(r"https?://|@import|url\(|innerHTML|insertAdjacentHTML|document\.write|\beval\(", text)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def theme(dark: bool) -> dict[str, str]:
+    """The colour variables of a theme; JupyterLab's own are taken at their fallback."""
+    light_block, dark_block = css().split('[data-jp-theme-light="false"]')
+    found: dict[str, str] = {}
+    for block in (light_block, dark_block) if dark else (light_block,):
+        found |= {
+            name: value if len(value) == 7 else "#" + "".join(2 * c for c in value[1:])
+            for name, value in re.findall(r"--cw-([\w-]+): (?:var\([\w-]+, )?(#[0-9a-f]+)", block)
+        }
+    return found
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_contrast_is_enough_in_both_themes(dark: bool) -> None:
+    colours = theme(dark)
+    for ground in ("bg", "bg1", "bg2", "sel"):
+        for text in ("fg", "fg2", "bad"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    assert contrast(colours["fg"], colours["hit"]) >= 4.5
+    assert contrast(colours["bg"], colours["accent"]) >= 4.5  # a pin that is set
+    for kind in KINDS:
+        for ground in ("bg", "bg1", "sel"):
+            assert contrast(colours[f"{kind}-ink"], colours[ground]) >= 3, (kind, ground)
 
 
 # The browser code, by node.

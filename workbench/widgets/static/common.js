@@ -6,6 +6,7 @@ const ROLES = ["system", "user", "assistant", "tool", "note"];
 
 const words = (kind) => kind.replace("_", " ");
 const count = (number) => number.toLocaleString("en-US");
+const several = (messages) => `${count(messages)} message${messages === 1 ? "" : "s"}`;
 
 // An element with a class and, as text only, its words.
 function make(tag, name, text) {

@@ -219,7 +219,7 @@ function render({ model, el }) {
     row.pin.hidden = note;
     if (note) {
       const [, tokens, covers, quotes, isNote] = notes[-1 - entry];
-      const says = isNote ? `stands for ${count(covers)} messages` + (quotes ? `, ${count(quotes)} of them quoted` : "") : "added text, no part of the history";
+      const says = isNote ? `stands for ${several(covers)}` + (quotes ? `, ${count(quotes)} of them quoted` : "") : "added text, no part of the history";
       setText(row.glyph, "▪"); setText(row.index, ""); setText(row.role, isNote ? "note" : "added"); row.text.replaceChildren(make("span", "cw-words", says)); setText(row.tokens, count(tokens));
       row.glyph.style.color = "var(--cw-note-ink)";
       box.setAttribute("aria-label", `${isNote ? "note" : "added"}, ${says}, ${count(tokens)} tokens`);

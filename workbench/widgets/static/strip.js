@@ -437,7 +437,7 @@ function render({ model, el }) {
 
   function describeInsert(item) {
     if (!item.note) return `added text · ${count(item.tokens)} tokens`;
-    return `note · ${count(item.tokens)} tokens · stands for ${count(item.covers)} messages` + (item.quotes ? `, quotes ${count(item.quotes)}` : "");
+    return `note · ${count(item.tokens)} tokens · stands for ${several(item.covers)}` + (item.quotes ? `, quotes ${count(item.quotes)}` : "");
   }
 
   function report(m) {
