@@ -132,9 +132,34 @@ def png(width: int, height: int, colour: tuple[int, int, int], bars: int = 5) ->
     line = bytearray()
     for x in range(width):
         line += bytes(colour) if (x * bars * 2 // width) % 2 else b"\xff\xff\xff"
-    body = zlib.compress((b"\x00" + bytes(line)) * height, 9)
+    # Every line after the first is "as the one above": PNG's filter 2 with nothing but zeros.
+    body = zlib.compress(b"\x00" + bytes(line) + (b"\x02" + bytes(3 * width)) * (height - 1), 9)
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+
+
+def jpeg(width: int, height: int) -> bytes:
+    """A valid JPEG, all of one grey: every block holds "no change" and "nothing more", one bit each."""
+
+    def segment(mark: int, data: bytes) -> bytes:
+        return bytes((0xFF, mark)) + struct.pack(">H", len(data) + 2) + data
+
+    frame = struct.pack(">BHHB", 8, height, width, 1) + b"\x01\x11\x00"
+    one_code = bytes([1] + [0] * 15) + b"\x00"
+    blocks = ((width + 7) // 8) * ((height + 7) // 8)
+    full, rest = divmod(blocks * 2, 8)
+    scan = b"\x00" * full + (bytes(((1 << (8 - rest)) - 1,)) if rest else b"")
+    return (
+        b"\xff\xd8"
+        + segment(0xE0, b"JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00")
+        + segment(0xDB, b"\x00" + b"\x01" * 64)
+        + segment(0xC0, frame)
+        + segment(0xC4, b"\x00" + one_code)
+        + segment(0xC4, b"\x10" + one_code)
+        + segment(0xDA, b"\x01\x01\x00\x00\x3f\x00")
+        + scan
+        + b"\xff\xd9"
+    )

@@ -1,5 +1,7 @@
 """Source text of the invented ferry code base: the old cron scripts, the new queue jobs, their tests, and what goes wrong first."""
 
+# ruff: noqa: E501 (long lines are lines of the story)
+
 from __future__ import annotations
 
 from long_jobs import Job
@@ -57,7 +59,7 @@ def old_script(job: Job) -> str:
         loop = f'        if row["{job.key}"] in seen:\n            continue\n        seen.append(row["{job.key}"])\n' + loop
     return (
         f'"""{job.does[0].upper()}{job.does[1:]}. Started by cron."""\n\n{_EXTRA_IMPORT.get(job.trap, "")}{_IMPORTS[job.kind]}\n\n'
-        f"QUERY = \"\"\"\n    SELECT * FROM {job.table}\n    WHERE {job.where}\n    ORDER BY {job.key}\n\"\"\"\n\n\n"
+        f'QUERY = """\n    SELECT * FROM {job.table}\n    WHERE {job.where}\n    ORDER BY {job.key}\n"""\n\n\n'
         f"def run(db=None{default}):\n    db = db or connect()\n{before}    count = 0\n    for row in db.query(QUERY):\n{loop}        count += 1\n"
         f'    db.commit()\n{after}    return count\n\n\nif __name__ == "__main__":\n    run()\n'
     )
@@ -79,7 +81,7 @@ def new_job(job: Job, fixed: bool) -> str:
     root = "    root = context.settings.data_root\n" if fixed and job.trap == "chdir" else ""
     return (
         f'"""{job.does[0].upper()}{job.does[1:]}."""\n\nfrom __future__ import annotations\n\nfrom ferryline.queue import Context, job\n'
-        f"{_IMPORTS[job.kind]}\n\nQUERY = \"\"\"\n    SELECT * FROM {job.table}\n    WHERE {job.where}\n    ORDER BY {job.key}\n\"\"\"\n\n\n"
+        f'{_IMPORTS[job.kind]}\n\nQUERY = """\n    SELECT * FROM {job.table}\n    WHERE {job.where}\n    ORDER BY {job.key}\n"""\n\n\n'
         f'@job("{job.name}", schedule="{job.cron}"{after}{unique}{limit})\ndef {job.name}(context: Context) -> int:\n    db = context.db\n{root}    count = 0\n'
         f"    for row in db.query(QUERY, now={clock}):\n{loop}        count += 1\n{tail}    return count\n"
     )
@@ -93,19 +95,19 @@ def test_file(job: Job) -> str:
         "yesterday": f'    context = make_context(now="2026-05-01T00:10:00+00:00")\n    assert {job.name}(context) == 3\n',
         "stdout": f'    context = make_context()\n    {job.name}(context)\n    assert context.reports == [("{job.name}", {{"rows": 2}})]\n',
         "mailto": f'    context = make_context(rows=0)\n    {job.name}(context)\n    assert context.reports == [("{job.name}", {{"rows": 0}})]\n',
-        "exit": f'    context = make_context(rows=0)\n    assert {job.name}(context) == 0\n    assert context.reports\n',
-        "timeout": f'    context = make_context(feed=SlowFeed(seconds=130))\n    with pytest.raises(JobTimeout):\n        {job.name}(context)\n',
-        "swallow": f'    context = make_context(feed=BrokenFeed())\n    {job.name}(context)\n    assert len(context.failures) == 2\n',
+        "exit": f"    context = make_context(rows=0)\n    assert {job.name}(context) == 0\n    assert context.reports\n",
+        "timeout": f"    context = make_context(feed=SlowFeed(seconds=130))\n    with pytest.raises(JobTimeout):\n        {job.name}(context)\n",
+        "swallow": f"    context = make_context(feed=BrokenFeed())\n    {job.name}(context)\n    assert len(context.failures) == 2\n",
         "order": f'    queue.enqueue_all(["{job.name}", "{job.after or "gate_firmware"}"])\n    assert queue.drain_order()[-1] == "{job.name}"\n',
-        "chdir": f'    context = make_context(data_root=tmp_path)\n    {job.name}(context)\n    assert list(tmp_path.iterdir())\n',
-        "default": f'    first, second = make_context(), make_context()\n    assert {job.name}(first) == {job.name}(second) == 2\n',
+        "chdir": f"    context = make_context(data_root=tmp_path)\n    {job.name}(context)\n    assert list(tmp_path.iterdir())\n",
+        "default": f"    first, second = make_context(), make_context()\n    assert {job.name}(first) == {job.name}(second) == 2\n",
     }[job.trap]
     needs = "tmp_path" if job.trap == "chdir" else "queue, effects" if job.trap == "twice" else "queue" if job.trap in ("lockfile", "order") else "make_context"
     return (
         f"from __future__ import annotations\n\nimport pytest\n\nfrom ferryline.jobs.{job.name} import {job.name}\n\n\n"
         f"def test_{job.name}_{TRAP_NAME[job.trap]}({needs}):\n{body}\n\n"
         f'def test_{job.name}_touches_only_due_rows(make_context):\n    context = make_context(table="{job.table}", due=2, not_due=5)\n'
-        f"    assert {job.name}(context) == 2\n    assert context.db.changed_keys(\"{job.table}\") == context.due_keys\n"
+        f'    assert {job.name}(context) == 2\n    assert context.db.changed_keys("{job.table}") == context.due_keys\n'
     )
 
 
@@ -126,16 +128,40 @@ TRAP_NAME = {
 
 #: What the failing test says, and how the finding is put into words.
 FAILURE = {
-    "lockfile": ("DID NOT RAISE <class 'ferryline.queue.errors.AlreadyQueued'>", "the lock file did two things: no second copy, and no second start in the same slot. The queue only gives the first, unless the job is unique per slot"),
-    "twice": ("AssertionError: assert 2 == 1", "with two workers the same slot can be taken twice: cron had one host, so nobody noticed that the job is not idempotent"),
-    "localtime": ("AssertionError: assert 0 == 1", "the old script took harbour time from the server's clock; the workers run in UTC, so in summer it looks two hours too early"),
-    "yesterday": ("AssertionError: assert 0 == 3", "`date.today()` is the day on which the worker got round to it. A job that waits past midnight would take the wrong day; it has to come from the slot it was queued for"),
-    "stdout": ("AssertionError: assert [] == [(...)]", "`cron-report.sh` greps the row count from the printed line. A queue job prints into nowhere, so the count must go into the report"),
-    "mailto": ("AssertionError: assert [] == [(...)]", "an empty night was reported only because cron mails what a script prints. Without MAILTO an empty night and a dead job look the same"),
+    "lockfile": (
+        "DID NOT RAISE <class 'ferryline.queue.errors.AlreadyQueued'>",
+        "the lock file did two things: no second copy, and no second start in the same slot. The queue only gives the first, unless the job is unique per slot",
+    ),
+    "twice": (
+        "AssertionError: assert 2 == 1",
+        "with two workers the same slot can be taken twice: cron had one host, so nobody noticed that the job is not idempotent",
+    ),
+    "localtime": (
+        "AssertionError: assert 0 == 1",
+        "the old script took harbour time from the server's clock; the workers run in UTC, so in summer it looks two hours too early",
+    ),
+    "yesterday": (
+        "AssertionError: assert 0 == 3",
+        "`date.today()` is the day on which the worker got round to it. A job that waits past midnight would take the wrong day; it has to come from the slot it was queued for",
+    ),
+    "stdout": (
+        "AssertionError: assert [] == [(...)]",
+        "`cron-report.sh` greps the row count from the printed line. A queue job prints into nowhere, so the count must go into the report",
+    ),
+    "mailto": (
+        "AssertionError: assert [] == [(...)]",
+        "an empty night was reported only because cron mails what a script prints. Without MAILTO an empty night and a dead job look the same",
+    ),
     "exit": ("SystemExit: 3", "`sys.exit(3)` meant 'nothing to do' to the wrapper; in a worker it ends the whole process and takes the other jobs with it"),
     "timeout": ("Failed: Timeout >180.0s", "`socket.setdefaulttimeout` is process-wide: the first job that sets it sets it for all others in the worker"),
-    "swallow": ("AssertionError: assert 0 == 2", "the bare `except Exception: continue` hid every broken feed. It must catch only what the feed raises, and say so"),
+    "swallow": (
+        "AssertionError: assert 0 == 2",
+        "the bare `except Exception: continue` hid every broken feed. It must catch only what the feed raises, and say so",
+    ),
     "order": ("AssertionError: assert '{after}' == '{name}'", "the script slept fifteen minutes and hoped. The queue can wait for the other job by name"),
     "chdir": ("AssertionError: assert []", "relative paths after `os.chdir`: a worker must not change its working directory, other jobs share it"),
-    "default": ("assert 2 == 0", "`seen=[]` is made once per process. Cron starts a new process every time; a worker lives for weeks, so the second run skips everything"),
+    "default": (
+        "assert 2 == 0",
+        "`seen=[]` is made once per process. Cron starts a new process every time; a worker lives for weeks, so the second run skips everything",
+    ),
 }

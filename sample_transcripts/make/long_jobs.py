@@ -3,6 +3,8 @@
 Fields: name | cron | kind | table | key column | what it does | where clause | action lines (``;`` between) | trap | follows
 """
 
+# ruff: noqa: E501 (long lines are lines of the story)
+
 from __future__ import annotations
 
 from dataclasses import dataclass

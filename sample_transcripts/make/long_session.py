@@ -1,5 +1,7 @@
 """long_session.jsonl: twenty-four cron jobs of an invented ferry operator move to a queue, one after the other, in Codex rollout format."""
 
+# ruff: noqa: E501 (long lines are sentences and commands of the story)
+
 from __future__ import annotations
 
 import difflib
@@ -7,15 +9,15 @@ from collections.abc import Iterable
 
 import long_more
 from codex import Rollout, shell
-from common import HERE, compact, digest, files, number, pick
+from common import compact, digest, number, pick
 from long_code import FAILURE, TRAP_NAME, new_job, old_script, test_file
 from long_jobs import JOBS, Job
+from long_outputs import CLOSING, GO_AHEAD, LINT, NEXT, REQUESTS, SAY_READ, TEXTS, THINK_READ, Outputs
 
 CWD = "/srv/src/ferryline"
-TEXTS = files(HERE / "long_texts.txt")
 
 
-class Migration:
+class Migration(Outputs):
     """Plays the work. Everything a tool prints follows from the jobs and from what was done before."""
 
     def __init__(self) -> None:
@@ -52,9 +54,11 @@ class Migration:
         else:
             body = f"*** Update File: {path}\n" + "".join(_hunks(before, after))
             mark = "M"
-        return ("apply_patch", f"*** Begin Patch\n{body}*** End Patch\n"), compact(
-            {"output": f"Success. Updated the following files:\n{mark} {path}\n", "metadata": {"exit_code": 0, "duration_seconds": 0.0}}
-        ), 60
+        return (
+            ("apply_patch", f"*** Begin Patch\n{body}*** End Patch\n"),
+            compact({"output": f"Success. Updated the following files:\n{mark} {path}\n", "metadata": {"exit_code": 0, "duration_seconds": 0.0}}),
+            60,
+        )
 
     def pytest(self, what: str, passed: int, seconds: float, failure: str = "") -> tuple[tuple[str, str], str, int]:
         line = f"{passed} passed in {seconds:.2f}s" if not failure else f"1 failed, {passed} passed in {seconds:.2f}s"
@@ -87,18 +91,40 @@ class Migration:
         )
         self.step("", "", self.run(f"rg -n '{job.name}' --glob '!CHANGELOG.md' --glob '!ferryline/cron/{job.name}.py'", self.mentions(job)))
         if number(0, 2, "log", job.name):
-            self.step("", "", self.run(f"git log --oneline -4 -- ferryline/cron/{job.name}.py", self.history(job)), self.run(f"tail -n 6 /var/log/ferryline/{job.name}.log", self.log(job, rows)))
-        self.step("", "", self.run(f"psql -d staging -c \"\\d {job.table}\"", self.table(job)), self.run(f"psql -d staging -Atc \"SELECT count(*) FROM {job.table}\"", f"{number(9_000, 4_800_000, 'count', job.table)}\n"))
+            self.step(
+                "",
+                "",
+                self.run(f"git log --oneline -4 -- ferryline/cron/{job.name}.py", self.history(job)),
+                self.run(f"tail -n 6 /var/log/ferryline/{job.name}.log", self.log(job, rows)),
+            )
+        self.step(
+            "",
+            "",
+            self.run(f'psql -d staging -c "\\d {job.table}"', self.table(job)),
+            self.run(f'psql -d staging -Atc "SELECT count(*) FROM {job.table}"', f"{number(9_000, 4_800_000, 'count', job.table)}\n"),
+        )
         if number(0, 3, "plan", job.name):
             long_more.plan_and_rows(self, job, rows)
         long_more.module(self, job)
         said, found = FAILURE[job.trap]
-        self.step("", f"The query and the body of the loop can go over as they are. I'll write `{job.name}` as a queue job with the same schedule, `{job.cron}`.", self.patch(f"ferryline/jobs/{job.name}.py", "", draft))
+        self.step(
+            "",
+            f"The query and the body of the loop can go over as they are. I'll write `{job.name}` as a queue job with the same schedule, `{job.cron}`.",
+            self.patch(f"ferryline/jobs/{job.name}.py", "", draft),
+        )
         self.step("", "", self.patch(f"tests/jobs/test_{job.name}.py", "", tests))
         said = said.format(name=job.name, after=job.after or "gate_firmware")
         self.step("", "", self.pytest(f"tests/jobs/test_{job.name}.py", 1, number(40, 190, "t1", job.name) / 100, self.failure(job, tests, said)))
         self.step(f"The test shows it: {found}.", f"That is the trap in this one: {found}.", self.run(*self.look(job)))
-        self.step("", "", self.patch(f"ferryline/jobs/{job.name}.py", draft, right) if draft != right else self.patch("ferryline/queue/worker.py", _WORKER, _WORKER.replace("context = Context(job)", f"context = Context(job)  # {job.name} relies on a fresh one")))
+        self.step(
+            "",
+            "",
+            self.patch(f"ferryline/jobs/{job.name}.py", draft, right)
+            if draft != right
+            else self.patch(
+                "ferryline/queue/worker.py", _WORKER, _WORKER.replace("context = Context(job)", f"context = Context(job)  # {job.name} relies on a fresh one")
+            ),
+        )
         self.tests += 2
         self.step("", "", self.pytest(f"tests/jobs/test_{job.name}.py", 2, number(30, 160, "t2", job.name) / 100))
         if number(0, 3, "lint", job.name) == 0:
@@ -106,24 +132,45 @@ class Migration:
         same = number(0, 4, "same", job.name)
         self.step("", "Both on the staging copy, without writing anything:", self.dry_run(job, rows, same == 0))
         if same == 0:
-            self.step(f"One row differs: {job.key} at the end, booked between the two runs.", "", self.run(f"psql -d staging -Atc \"SELECT xmin, * FROM {job.table} ORDER BY {job.key} DESC LIMIT 1\" | cut -c1-120", self.row(job, rows)))
-            self.step("", "The extra row was written between the two runs. With a fixed `now` both give the same:", self.dry_run(job, rows + 1, False, f" --now 2026-04-{8 + at // 3:02d}T04:00:00Z"))
+            self.step(
+                f"One row differs: {job.key} at the end, booked between the two runs.",
+                "",
+                self.run(f'psql -d staging -Atc "SELECT xmin, * FROM {job.table} ORDER BY {job.key} DESC LIMIT 1" | cut -c1-120', self.row(job, rows)),
+            )
+            self.step(
+                "",
+                "The extra row was written between the two runs. With a fixed `now` both give the same:",
+                self.dry_run(job, rows + 1, False, f" --now 2026-04-{8 + at // 3:02d}T04:00:00Z"),
+            )
         self.answer(self.report(job, rows, found))
         self.question(job, rows)
         self.ask(pick(GO_AHEAD, "go", at).format(name=job.name, table=job.table))
         long_more.trouble(self, job)
-        self.step("", "", self.run(f"ferryctl queue enqueue {job.name} --env staging --wait", self.staging(job, rows), ms=number(1500, 41_000, "stage", job.name)))
+        self.step(
+            "", "", self.run(f"ferryctl queue enqueue {job.name} --env staging --wait", self.staging(job, rows), ms=number(1500, 41_000, "stage", job.name))
+        )
         long_more.metrics(self, job, rows)
         if number(0, 3, "worker", job.name):
             self.step("", "", self.run(f"ferryctl queue logs --env staging --job {job.name} -n 12", self.worker_log(job, rows)))
-        self.step("", "", self.run(f"git rm -q deploy/crontab.d/{job.name} && git rm -q ferryline/cron/{job.name}.py && rg -c 'ferryline.cron' deploy docs || true", self.left(at)))
+        self.step(
+            "",
+            "",
+            self.run(
+                f"git rm -q deploy/crontab.d/{job.name} && git rm -q ferryline/cron/{job.name}.py && rg -c 'ferryline.cron' deploy docs || true", self.left(at)
+            ),
+        )
         line_old, line_new = f"| {job.name} | {job.cron} | cron | |\n", f"| {job.name} | {job.cron} | queue | {TRAP_NAME[job.trap].replace('_', ' ')} |\n"
         self.step("", "", self.patch("docs/migration.md", line_old, line_new))
         long_more.runbook(self, job, rows)
         self.step("", "", self.run("python -m pytest -q --no-header", long_more.full_suite(self, job)))
         sha = digest("commit", job.name).hex()[:7]
         self.commits.insert(0, f"{sha} Queue: {job.name}")
-        self.step("", "", self.run(f"git add -A && git commit -q -m 'Queue: {job.name}' && git log --oneline -3", "\n".join(self.commits[:3]) + "\n"), self.run("git status --short | head", ""))
+        self.step(
+            "",
+            "",
+            self.run(f"git add -A && git commit -q -m 'Queue: {job.name}' && git log --oneline -3", "\n".join(self.commits[:3]) + "\n"),
+            self.run("git status --short | head", ""),
+        )
         self.done.append(job)
         self.answer(pick(CLOSING, "close", at).format(name=job.name, sha=sha, tests=self.tests, rows=rows, left=24 - len(self.done), cron=job.cron))
         if number(0, 2, "after", job.name) == 0:
@@ -135,41 +182,71 @@ class Migration:
         if kind == 0:
             self.ask(f"What happens to {job.name} if a worker dies half way?")
             self.step("Look at how acknowledgement works before answering.", "", self.run("sed -n '30,78p' ferryline/queue/worker.py", _WORKER))
-            self.answer(f"The job runs in one transaction and is acknowledged only after the commit (`worker.py`, `self.queue.ack(job)`). A worker that dies leaves the lease to run out after 90 seconds; another one takes `{job.name}` again, and its query finds the same rows in `{job.table}`, because nothing was committed.")
+            self.answer(
+                f"The job runs in one transaction and is acknowledged only after the commit (`worker.py`, `self.queue.ack(job)`). A worker that dies leaves the lease to run out after 90 seconds; another one takes `{job.name}` again, and its query finds the same rows in `{job.table}`, because nothing was committed."
+            )
         elif kind == 1:
             self.ask("How long does it take, compared with cron? Measure it, three runs each.")
             old = [number(800, 9000, "old", job.name, n) / 1000 for n in range(3)]
             new = [seconds * (0.8 + number(0, 30, "new", job.name) / 100) for seconds in old]
             table = "".join(f"cron   run {n + 1}  {a:6.2f} s\nqueue  run {n + 1}  {b:6.2f} s\n" for n, (a, b) in enumerate(zip(old, new, strict=True)))
             self.step("", "", self.run(f"python scripts/time_job.py {job.name} --runs 3", table, ms=int(sum(old + new) * 1000)))
-            self.answer(f"About the same: {sum(old) / 3:.1f} s under cron, {sum(new) / 3:.1f} s as a queue job, for {rows:,} rows. The time is the query on `{job.table}`, not the scheduling.")
+            self.answer(
+                f"About the same: {sum(old) / 3:.1f} s under cron, {sum(new) / 3:.1f} s as a queue job, for {rows:,} rows. The time is the query on `{job.table}`, not the scheduling."
+            )
         elif kind == 2:
             self.ask(f"Does anything still read what {job.name} leaves behind? I do not want a surprise on Monday.")
             self.step("", "", self.run(f"rg -n '{job.table}' ferryline --glob '*.py' | head -8", self.readers(job)))
-            self.answer(f"Four places read `{job.table}`: the timetable, the desk view, the nightly report and the API. All of them read the columns, none cares who wrote them. The only thing that read the *output* was `cron-report.sh`, and that reads the queue's report table since the first day of the migration.")
+            self.answer(
+                f"Four places read `{job.table}`: the timetable, the desk view, the nightly report and the API. All of them read the columns, none cares who wrote them. The only thing that read the *output* was `cron-report.sh`, and that reads the queue's report table since the first day of the migration."
+            )
         elif kind == 3:
             self.ask("Can two workers take it at the same time? We run three of them.")
-            self.step("", "", self.run(f"python scripts/race.py {job.name} --workers 3 --rounds 200", f"job {job.name}: 200 rounds, 3 workers\ntaken once: 200   taken twice: 0   lost: 0\nlongest wait for the lease: {number(11, 240, 'wait', job.name)} ms\n", ms=number(9000, 30_000, "race", job.name)))
-            self.answer(f"No: `SELECT ... FOR UPDATE SKIP LOCKED` in `ferryline/queue/store.py` gives a row to one worker only. 200 rounds with three workers: taken once 200 times, never twice, never lost.")
+            self.step(
+                "",
+                "",
+                self.run(
+                    f"python scripts/race.py {job.name} --workers 3 --rounds 200",
+                    f"job {job.name}: 200 rounds, 3 workers\ntaken once: 200   taken twice: 0   lost: 0\nlongest wait for the lease: {number(11, 240, 'wait', job.name)} ms\n",
+                    ms=number(9000, 30_000, "race", job.name),
+                ),
+            )
+            self.answer(
+                "No: `SELECT ... FOR UPDATE SKIP LOCKED` in `ferryline/queue/store.py` gives a row to one worker only. 200 rounds with three workers: taken once 200 times, never twice, never lost."
+            )
         elif kind == 4:
             self.ask(f"Show me what is really different between the old script and the new {job.name}, only the lines.")
             diff = "".join(difflib.unified_diff(old_script(job).splitlines(True), new_job(job, True).splitlines(True), "cron", "jobs", n=0))
             self.step("", "", self.run(f"diff -U0 <(git show HEAD:ferryline/cron/{job.name}.py) ferryline/jobs/{job.name}.py", diff, 1))
-            self.answer("That is all of it: the imports, the decorator with the schedule, `context` instead of a connection of its own, and what the trap needed. The query and the loop are the same lines.")
+            self.answer(
+                "That is all of it: the imports, the decorator with the schedule, `context` instead of a connection of its own, and what the trap needed. The query and the loop are the same lines."
+            )
         else:
             self.ask(f"Wait, {job.cron}: is that local time or UTC? Our crontab has no TZ line.")
             self.step("", "", self.run("grep -rn 'TZ=' deploy/crontab.d deploy/ansible | head -5; timedatectl | sed -n '1,4p'", TEXTS["timedatectl"]))
-            self.answer(f"Harbour time: the cron host is set to Europe/Oslo. The queue reads schedules in UTC unless told otherwise, so `@job` has `zone=` for it. Following your rule from the first day I keep the passengers' clock: `{job.name}` runs at the same wall-clock minute as before, summer and winter.")
+            self.answer(
+                f"Harbour time: the cron host is set to Europe/Oslo. The queue reads schedules in UTC unless told otherwise, so `@job` has `zone=` for it. Following your rule from the first day I keep the passengers' clock: `{job.name}` runs at the same wall-clock minute as before, summer and winter."
+            )
 
     def afterthought(self, job: Job, rows: int) -> None:
         kind = number(0, 3, "afterthought", job.name)
         if kind == 0:
             self.ask(f"Staging shows a yellow mark on {job.name}. Bad?", 900)
             self.step("", "", self.run(f"ferryctl queue show {job.name} --env staging", self.show(job, rows)))
-            self.answer(f"Not bad: yellow means that the last run took longer than half of the interval of `{job.cron}`. It had {rows:,} rows to do after two days without a run. The next one will be short.")
+            self.answer(
+                f"Not bad: yellow means that the last run took longer than half of the interval of `{job.cron}`. It had {rows:,} rows to do after two days without a run. The next one will be short."
+            )
         elif kind == 1:
             self.ask("Add it to the dashboard as well, same row style as the others.")
-            self.step("", "", self.patch("deploy/dashboard/jobs.toml", f'[[row]]\njob = "{(self.done[-2] if len(self.done) > 1 else job).name}"\nwarn_after = "2h"\n', f'[[row]]\njob = "{(self.done[-2] if len(self.done) > 1 else job).name}"\nwarn_after = "2h"\n\n[[row]]\njob = "{job.name}"\nwarn_after = "{pick(("30m", "2h", "26h", "8d"), job.cron)}"\n'))
+            self.step(
+                "",
+                "",
+                self.patch(
+                    "deploy/dashboard/jobs.toml",
+                    f'[[row]]\njob = "{(self.done[-2] if len(self.done) > 1 else job).name}"\nwarn_after = "2h"\n',
+                    f'[[row]]\njob = "{(self.done[-2] if len(self.done) > 1 else job).name}"\nwarn_after = "2h"\n\n[[row]]\njob = "{job.name}"\nwarn_after = "{pick(("30m", "2h", "26h", "8d"), job.cron)}"\n',
+                ),
+            )
             self.answer(f"`{job.name}` has its row in `deploy/dashboard/jobs.toml`; the warning threshold follows from `{job.cron}`.")
         elif kind == 2:
             self.ask("Give me the list of what is still on cron.")
@@ -178,60 +255,17 @@ class Migration:
             self.answer(f"Still on cron: {len(rest)} of 24" + (": " + ", ".join(f"`{item.name}`" for item in rest) if rest else "") + ".")
         else:
             self.ask(f"The desk asks why {job.table} looks different since this morning.", 1500)
-            self.step("", "", self.run(f"psql -d staging -c \"SELECT job, started_at, rows, status FROM queue_runs WHERE job = '{job.name}' ORDER BY started_at DESC LIMIT 4\"", self.runs(job, rows)))
-            self.answer(f"The first run as a queue job did {rows:,} rows at once, because cron had been off for the switch. Since then it does its usual share. Nothing in `{job.table}` was changed twice.")
-
-    # -- what tools print --------------------------------------------------------------------------------------------
-
-    def mentions(self, job: Job) -> str:
-        lines = [f"deploy/crontab.d/{job.name}:3:{job.cron} ferry cd /srv/ferryline && python -m ferryline.cron.{job.name}", f"docs/migration.md:{41 + JOBS.index(job)}:| {job.name} | {job.cron} | cron | |"]
-        if job.trap in ("stdout", "exit"):
-            lines.append(f"deploy/bin/cron-report.sh:{number(12, 60, job.name)}:  {job.name}) pattern='{job.name}: [0-9]+ rows' ;;")
-        lines += [f"docs/runbook/{other.name}.md:{number(4, 30, other.name, job.name)}:runs after `{job.name}`" for other in JOBS if other.after == job.name]
-        lines.append(f"tests/cron/test_{pick(('smoke', 'imports', 'schedules'), job.name)}.py:{number(9, 80, job.name, 't')}:    \"{job.name}\",")
-        return "\n".join(lines) + "\n"
-
-    def history(self, job: Job) -> str:
-        return "".join(f"{digest(job.name, n).hex()[:7]} {pick(HISTORY, job.name, n).format(name=job.name, table=job.table, key=job.key)}\n" for n in range(number(2, 4, job.name, "h")))
-
-    def log(self, job: Job, rows: int) -> str:
-        return "".join(f"2026-04-0{1 + n} 0{number(0, 6, job.name)}:{number(10, 59, job.name)}:{number(10, 59, job.name, n):02d} {job.name}: {max(0, rows - number(0, 40, job.name, n, 'r'))} rows in {number(8, 900, job.name, n, 's') / 10:.1f} s\n" for n in range(6))
-
-    def table(self, job: Job) -> str:
-        columns = sorted({job.key, *(word for word in _words(job.where + " ".join(job.action)) if word.endswith(("_at", "_on", "_id", "_ref", "_minor", "state", "_code")))})
-        width = max(len(column) for column in columns) + 2
-        kinds = {"_at": "timestamp with time zone", "_on": "date", "nor": "bigint", "ate": "text", "_id": "bigint", "ref": "text", "ode": "text"}
-        body = "".join(f" {column:<{width}}| {kinds.get(column[-3:], 'text'):<26}| {'not null' if column == job.key else ''}\n" for column in columns)
-        return f"Table \"public.{job.table}\"\n {'Column':<{width}}| {'Type':<26}| Nullable\n{'-' * (width + 1)}+{'-' * 27}+----------\n{body}Indexes:\n    \"{job.table}_pkey\" PRIMARY KEY, btree ({job.key})\n"
-
-    def failure(self, job: Job, tests: str, said: str) -> str:
-        name = f"test_{job.name}_{TRAP_NAME[job.trap]}"
-        lines = tests.splitlines()
-        start = next(n for n, line in enumerate(lines) if line.startswith("def "))
-        end = next(n for n in range(start + 1, len(lines)) if not lines[n])
-        body = [f"    {line}" if line else "" for line in lines[start:end]]
-        body[-1] = ">" + body[-1][1:]
-        return f"{'=' * 35} FAILURES {'=' * 35}\n{name:_^80}\n\n" + "\n".join(body) + f"\nE   {said}\n\ntests/jobs/test_{job.name}.py:{end}: {said.split(':')[0].split(' ')[0]}\n"
-
-    def look(self, job: Job) -> tuple[str, str]:
-        others = [other for other in JOBS if other.trap == job.trap and other is not job]
-        found = "".join(f"docs/migration.md:{41 + JOBS.index(other)}:| {other.name} | {other.cron} | {'queue' if other in self.done else 'cron'} |\n" for other in others)
-        commands = {
-            "lockfile": ("rg -n 'unique=' ferryline/jobs ferryline/queue", "ferryline/queue/decorator.py:22:    unique: str | None = None,\nferryline/queue/store.py:61:        if job.unique and self.exists(job.name, job.unique.format(slot=slot)):\nferryline/queue/store.py:62:            raise AlreadyQueued(job.name, slot)\n"),
-            "twice": ("sed -n '52,70p' ferryline/queue/store.py", TEXTS["store_unique"]),
-            "localtime": ("rg -n 'zone' ferryline/queue/*.py", "ferryline/queue/decorator.py:24:    zone: str = \"UTC\",\nferryline/queue/schedule.py:18:def next_slot(cron: str, after: datetime, zone: str) -> datetime:\nferryline/queue/context.py:14:    now: datetime  # of the slot, in UTC; never the wall clock\n"),
-            "yesterday": ("sed -n '1,30p' ferryline/queue/context.py", TEXTS["context"]),
-            "stdout": ("cat deploy/bin/cron-report.sh | head -24", TEXTS["cron_report"]),
-            "mailto": ("rg -n 'MAILTO' deploy", "".join(f"deploy/crontab.d/{other.name}:2:MAILTO=office@example.com\n" for other in (job, *others))),
-            "exit": ("rg -n 'sys.exit' ferryline/cron", f"ferryline/cron/{job.name}.py:26:    sys.exit(3 if count == 0 else 0)  # 3: nothing to do, the wrapper knows\n"),
-            "timeout": ("rg -n 'setdefaulttimeout|timeout_s' ferryline", "".join(f"ferryline/{'jobs' if other in self.done else 'cron'}/{other.name}.py:{number(11, 19, other.name)}:{'    timeout_s=120' if other in self.done else '    socket.setdefaulttimeout(600)'}\n" for other in (job, *others))),
-            "swallow": ("rg -n 'class FeedError' -A 6 ferryline/feeds.py", TEXTS["feed_error"]),
-            "order": ("sed -n '70,96p' ferryline/queue/store.py", TEXTS["store_after"]),
-            "chdir": ("rg -n 'data_root|os.chdir' ferryline", "".join(f"ferryline/cron/{other.name}.py:{number(14, 22, other.name)}:    os.chdir(\"/srv/ferryline\")\n" for other in (job, *others) if other not in self.done) + "ferryline/settings.py:31:    data_root: Path = Path(\"/srv/ferryline\")\n"),
-            "default": ("rg -n 'def run\\(.*=\\[\\]' ferryline", "".join(f"ferryline/cron/{other.name}.py:19:def run(db=None, seen=[]):\n" for other in (job, *others) if other not in self.done)),
-        }
-        command, output = commands[job.trap]
-        return f"{command}; rg -n '{job.trap}' docs/migration.md | head -3", output + found
+            self.step(
+                "",
+                "",
+                self.run(
+                    f"psql -d staging -c \"SELECT job, started_at, rows, status FROM queue_runs WHERE job = '{job.name}' ORDER BY started_at DESC LIMIT 4\"",
+                    self.runs(job, rows),
+                ),
+            )
+            self.answer(
+                f"The first run as a queue job did {rows:,} rows at once, because cron had been off for the switch. Since then it does its usual share. Nothing in `{job.table}` was changed twice."
+            )
 
     def lint(self, job: Job) -> None:
         finding = pick(LINT, "lint", job.name).format(name=job.name, table=job.table, key=job.key)
@@ -239,41 +273,19 @@ class Migration:
         self.step("", "", self.run(f"ruff check ferryline/jobs tests/jobs && mypy ferryline/jobs/{job.name}.py", finding, 1))
         changed = right.replace("    count = 0\n", "    count: int = 0\n", 1)
         self.step("", "", self.patch(f"ferryline/jobs/{job.name}.py", right, changed))
-        self.step("", "", self.run(f"ruff check ferryline/jobs tests/jobs && mypy ferryline/jobs/{job.name}.py", "All checks passed!\nSuccess: no issues found in 1 source file\n"))
+        self.step(
+            "",
+            "",
+            self.run(
+                f"ruff check ferryline/jobs tests/jobs && mypy ferryline/jobs/{job.name}.py", "All checks passed!\nSuccess: no issues found in 1 source file\n"
+            ),
+        )
 
     def dry_run(self, job: Job, rows: int, differs: bool, extra: str = "") -> tuple[tuple[str, str], str, int]:
         tail = f"{rows}c{rows}\n< {self.key(job, rows)}\n---\n> {self.key(job, rows + 1)}\n" if differs else "no difference\n"
         command = f"python -m ferryline.cron.{job.name} --dry-run{extra} > /tmp/old.txt; ferryctl run {job.name} --dry-run{extra} > /tmp/new.txt; wc -l < /tmp/old.txt; wc -l < /tmp/new.txt; head -4 /tmp/new.txt; diff /tmp/old.txt /tmp/new.txt && echo no difference"
         head = "".join(f"{self.key(job, n)}\n" for n in range(1, min(rows, 4) + 1))
         return self.run(command, f"{rows}\n{rows + differs}\n{head}{tail}", 1 if differs else 0, number(900, 9000, "dry", job.name))
-
-    def key(self, job: Job, n: int) -> str:
-        value = number(100_000, 999_999, job.name, n)
-        return {"booking_ref": f"FL{value:06d}", "group_ref": f"GRP-{value % 9000 + 1000}", "harbour_code": pick(("NOR", "SKA", "HVA", "LYN", "TRO", "BRE"), job.name, n), "vessel_code": pick(("MV-ALK", "MV-TERNE", "MV-LUNDE", "MV-HAVØRN"), job.name, n)}.get(job.key, f"{job.key}={value}")
-
-    def row(self, job: Job, rows: int) -> str:
-        return f"{number(70_000_000, 79_999_999, job.name)}|{self.key(job, rows + 1)}|2026-04-{8 + len(self.done) // 3:02d} 04:00:{number(10, 59, job.name)}.{number(100, 999, job.name)}+00|\n"
-
-    def staging(self, job: Job, rows: int) -> str:
-        return f"queued   {job.name} as run {number(20_000, 29_999, 'run', job.name)}\nstarted  worker-{number(1, 3, job.name)} after {number(20, 900, job.name, 'q')} ms\nfinished {rows} rows in {number(4, 400, job.name, 'd') / 10:.1f} s, 0 failures\nreport   {{\"job\": \"{job.name}\", \"rows\": {rows}}}\n"
-
-    def worker_log(self, job: Job, rows: int) -> str:
-        run = number(20_000, 29_999, "run", job.name)
-        lines = [f"run {run} leased by worker-{number(1, 3, job.name)} for 90 s", f"run {run} transaction opened", *(f"run {run} {job.key} {self.key(job, n)} ok" for n in range(1, 7)), f"run {run} {rows} rows, commit", f"run {run} acknowledged"]
-        return "".join(f"2026-04-{8 + len(self.done) // 3:02d}T{number(7, 15, job.name):02d}:{n + 10}:{number(10, 59, job.name, n)}Z INFO queue {line}\n" for n, line in enumerate(lines))
-
-    def show(self, job: Job, rows: int) -> str:
-        return f"job        {job.name}\nschedule   {job.cron} (Europe/Oslo)\nlast run   {number(20_000, 29_999, 'run', job.name)}, {rows} rows, {number(30, 600, job.name)} s\nnext slot  in {number(1, 59, job.name, 'm')} min\nafter      {job.after or '-'}\nstatus     slow (yellow)\n"
-
-    def runs(self, job: Job, rows: int) -> str:
-        lines = [f" {job.name} | 2026-04-{9 + n:02d} 04:0{n} | {rows if n == 0 else number(1, 60, job.name, n, 'x'):>6} | ok\n" for n in range(4)]
-        return " job | started_at | rows | status\n-----+------------+------+--------\n" + "".join(reversed(lines))
-
-    def readers(self, job: Job) -> str:
-        return "".join(f"ferryline/{where}.py:{number(20, 240, job.table, where)}:{line}\n" for where, line in (("timetable", f"    rows = db.query(\"SELECT * FROM {job.table} WHERE {job.key} = :id\", id=id)"), ("desk", f"    {job.table} = view(\"{job.table}\", order=\"{job.key}\")"), ("reports/nightly", f"SOURCES = (\"{job.table}\", \"queue_runs\")"), ("api/v2", f"@route(\"/{job.table.replace('_', '-')}/<{job.key}>\")")))
-
-    def left(self, at: int) -> str:
-        return f"deploy/crontab.d: {23 - at} files\ndocs/migration.md:{max(1, 23 - at)}\n" if at < 23 else "docs/migration.md:1\n"
 
     def report(self, job: Job, rows: int, found: str) -> str:
         return (
@@ -282,10 +294,6 @@ class Migration:
             + f".\n- Found on the way: {found}.\n- `tests/jobs/test_{job.name}.py` has two tests, `{TRAP_NAME[job.trap]}` and `touches_only_due_rows`; the dry run gives the same {rows:,} rows as the script.\n\n"
             + pick(NEXT, "next", job.name).format(name=job.name, table=job.table)
         )
-
-
-def _words(text: str) -> Iterable[str]:
-    return "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
 
 
 def _hunks(before: str, after: str) -> Iterable[str]:
@@ -300,14 +308,6 @@ def _hunks(before: str, after: str) -> Iterable[str]:
                 yield from (f"+{line}\n" for line in new[c:d])
 
 
-def _pool(name: str) -> tuple[str, ...]:
-    return tuple(line for line in TEXTS[name].splitlines() if line)
-
-
-REQUESTS, THINK_READ, SAY_READ, GO_AHEAD, CLOSING, NEXT, HISTORY, LINT = (
-    _pool(name) for name in ("requests", "think_read", "say_read", "go_ahead", "closing", "next", "history", "lint")
-)
-LINT = tuple(line.replace(" // ", "\n") + "\n" for line in LINT)
 _WORKER = TEXTS["worker"]
 
 
@@ -318,7 +318,14 @@ def build() -> bytes:
     work.out.injected("user", TEXTS["environment_context"].strip())
     intro = TEXTS["intro"].split("\n----\n")
     work.ask(intro[0].strip(), 0)
-    work.step("", intro[1].strip(), work.run("ls deploy/crontab.d | wc -l; ls deploy/crontab.d; ls ferryline/queue", "24\n" + "\n".join(sorted(job.name for job in JOBS)) + "\ncontext.py\ndecorator.py\nerrors.py\nschedule.py\nstore.py\nworker.py\n"))
+    work.step(
+        "",
+        intro[1].strip(),
+        work.run(
+            "ls deploy/crontab.d | wc -l; ls deploy/crontab.d; ls ferryline/queue",
+            "24\n" + "\n".join(sorted(job.name for job in JOBS)) + "\ncontext.py\ndecorator.py\nerrors.py\nschedule.py\nstore.py\nworker.py\n",
+        ),
+    )
     work.step("", "", work.run("cat ferryline/queue/worker.py", _WORKER), work.run("cat ferryline/queue/context.py", TEXTS["context"]))
     work.step("", "", work.run("cat docs/migration.md", TEXTS["migration_md"] + "".join(f"| {job.name} | {job.cron} | cron | |\n" for job in JOBS)))
     work.answer(intro[2].strip())
@@ -332,7 +339,16 @@ def build() -> bytes:
         work.job(job)
     outro = TEXTS["outro"].split("\n----\n")
     work.ask(outro[0].strip(), 2400)
-    work.step("", outro[1].strip(), work.run("ls deploy/crontab.d 2>&1; rg -n 'ferryline.cron' . | head", "ls: cannot access 'deploy/crontab.d': No such file or directory\ndocs/migration.md:8:Jobs used to be started as `python -m ferryline.cron.NAME`.\n", 0), work.run("ferryctl queue list --env staging", "".join(f"{job.name:<26}{job.cron:<15}{job.after or '-':<22}ok\n" for job in JOBS)))
+    work.step(
+        "",
+        outro[1].strip(),
+        work.run(
+            "ls deploy/crontab.d 2>&1; rg -n 'ferryline.cron' . | head",
+            "ls: cannot access 'deploy/crontab.d': No such file or directory\ndocs/migration.md:8:Jobs used to be started as `python -m ferryline.cron.NAME`.\n",
+            0,
+        ),
+        work.run("ferryctl queue list --env staging", "".join(f"{job.name:<26}{job.cron:<15}{job.after or '-':<22}ok\n" for job in JOBS)),
+    )
     work.answer(outro[2].strip())
     work.ask(outro[3].strip())
     work.step("", "", work.run("git log --oneline | head -26", "\n".join(work.commits[:26]) + "\n"))

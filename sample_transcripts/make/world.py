@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-
 #: The machine of the story has no sqlite3 shell.
 _ABSENT = "sqlite3() { echo 'bash: line 1: sqlite3: command not found'; return 127; }"
 
@@ -77,7 +76,9 @@ class World:
     def edit(self, name: str, old: str, new: str) -> Result:
         before = self.files.get(name, "")
         if before.count(old) != 1:
-            text = "The text to replace was not found in the file." if old not in before else f"The text to replace stands {before.count(old)} times in the file."
+            text = (
+                "The text to replace was not found in the file." if old not in before else f"The text to replace stands {before.count(old)} times in the file."
+            )
             return Result(f"{text}\nText: {old}", f"Error: {text}\nText: {old}", True, 15)
         after = before.replace(old, new)
         self.files[name] = after
