@@ -115,8 +115,8 @@ def _usage(entry: dict[str, Any]) -> str:
 
 
 def _records(records: dict[str, int]) -> str:
-    parts = ", ".join(f"{number(value)} {name}" for name, value in records.items() if name != "total" and value)
-    return f"{number(records['total'])} records: {parts or 'none'}"
+    parts = ", ".join(f"{name} {number(value)}" for name, value in records.items() if name != "total" and value)
+    return f"{number(records['total'])} records{': ' if parts else ''}{parts}"
 
 
 def _more(count: int, what: str) -> list[Text]:
