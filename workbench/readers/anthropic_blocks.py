@@ -33,10 +33,13 @@ class Blocks:
         Tool name of every call seen so far, by id: results do not carry it.
     faults : list of str
         What was not as it should be in the content read last; cleared by the caller.
+    compacted : bool
+        Whether any content so far held a `CompactionBlock`.
     """
 
     names: dict[str, str]
     faults: list[str]
+    compacted: bool = False
 
     def parts(self, content: Any) -> list[Part | CompactionBlock]:
         """Parts of a message's content, in order: text, or a list of blocks. None has none."""
@@ -104,6 +107,9 @@ class Blocks:
 
     def _call(self, block: dict[str, Any], server_side: bool) -> ToolCall:
         id_, name, arguments = block.get("id"), block.get("name"), block.get("input")
+        if type(arguments) is dict and type(id_) is str and type(name) is str and id_:
+            self.names[id_] = name
+            return ToolCall(id_, name, arguments, as_json(arguments), server_side)
         if type(id_) is not str or type(name) is not str:
             if (id_ is not None and type(id_) is not str) or type(name) is not str:  # old sources have no id: that is no fault
                 self.faults.append("a tool call without a readable id or name")
@@ -193,6 +199,7 @@ class Blocks:
         parts: tuple[Part, ...] = self._plain(block.get("content"))
         if not parts and type(block.get("encrypted_content")) is str:
             parts = (Opaque("compaction", len(block["encrypted_content"])),)
+        self.compacted = True
         out.append(CompactionBlock(parts))
 
     def _marker(self, block: dict[str, Any], out: list[Part | CompactionBlock]) -> None:

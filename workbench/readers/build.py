@@ -110,7 +110,9 @@ class Builder:
         self.messages.append(draft)
         if call is not None:
             self.calls[call].produced.append(draft.index)
-        self.account(record, "messages", thread)
+        self._class[record] = "messages"  # the first class, so it always fits
+        if thread != MAIN:
+            self._record_thread.setdefault(record, thread)
         return draft
 
     def extend(self, message: DraftMessage, parts: Iterable[Part], record: int) -> None:
@@ -143,11 +145,18 @@ class Builder:
             self.threads[id] = Thread(id, kind, parent, spawned_by)
         return id
 
+    def move(self, message: DraftMessage, thread: str) -> None:
+        """Put a message, its call and its records into another thread: a branch that was given up."""
+        message.thread = thread
+        self._record_thread.update(dict.fromkeys(message.raw, thread))
+        if message.call is not None:
+            self.calls[message.call].thread = thread
+
     def account(self, record: int, as_: Class, thread: str | None = None) -> None:
         """Account for a record. The first class in the order of `Records` that ever fits it counts."""
         if record not in self._class or _RANK[as_] < _RANK[self._class[record]]:
             self._class[record] = as_
-        if thread is not None:
+        if thread is not None and thread != MAIN:
             self._record_thread.setdefault(record, thread)
 
     def unknown(self, record: int, type_: str, thread: str | None = None) -> None:
@@ -181,16 +190,16 @@ class Builder:
             times = f"{len(records):,} records" if len(records) > 1 else "1 record"
             self.report(records[0], "unknown_record", f"{times} of unknown type {type_!r} (first: {records[0]}), kept as metadata")
         total = document.total if self.total is None else self.total
-        counts = dict.fromkeys(_CLASSES, 0)
-        for name in self._class.values():
-            counts[name] += 1
+        classes = [*self._class.values()]
+        counts = {name: classes.count(name) for name in _CLASSES}
         missing = total - sum(counts.values())
         if missing > 0:
             counts["skipped"] += missing
             self.report(None, "unread", f"{missing:,} records were not understood")
         in_thread = dict.fromkeys(self.threads, 0)
-        for record in self._class:
-            in_thread[self._record_thread.get(record, MAIN)] += 1
+        for thread in self._record_thread.values():
+            in_thread[thread] += 1
+        in_thread[MAIN] += len(self._class) - len(self._record_thread)
         self._check_times()
         threads = tuple(Thread(t.id, t.kind, t.parent, t.spawned_by, in_thread[t.id]) for t in self.threads.values())
         diagnostics = (*([] if shared else document.diagnostics), *self.diagnostics)

@@ -19,6 +19,7 @@ from .fields import mapping, string
 from .source import Document, Record
 
 _TYPES = METADATA | {"user", "assistant", "system"}
+_HEAD = 1_000
 _SURE = frozenset({"sessionId", "uuid", "parentUuid", "leafUuid", "isSidechain", "messageId", "requestId"})
 
 
@@ -89,11 +90,9 @@ def _open_threads(builder: Builder, found: Threads, names: dict[str, str]) -> No
 
 
 def _about(builder: Builder, records: list[Record]) -> None:
-    """Take the session's id, version and place from the first lines that have them."""
+    """Take the session's id, version and place from the first lines that have them; they stand in nearly every line."""
     wanted = {"sessionId": "session", "cwd": "cwd", "gitBranch": "git_branch", "version": "version", "slug": "slug"}
-    for record in records:
-        if not wanted:
-            return
+    for record in records[:_HEAD]:
         if type(record.value) is dict:
             for key in [key for key in wanted if string(record.value.get(key))]:
                 builder.meta[wanted.pop(key)] = record.value[key]

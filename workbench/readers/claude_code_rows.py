@@ -209,6 +209,8 @@ class Session:
 
     def _without_compactions(self, parts: list[Part | CompactionBlock], number: int, thread: str, ts: int | None, call: DraftCall | None) -> list[Part]:
         """Take out compaction blocks: each is a message of its own before the rest of its response."""
+        if not self.blocks.compacted:
+            return parts  # type: ignore[return-value]
         rest: list[Part] = []
         for part in parts:
             if type(part) is not CompactionBlock:
@@ -263,13 +265,15 @@ class Session:
                 self._compacted[thread].repeating = False
         if uuid:
             self._index[uuid] = draft.index
-        self._open.pop(thread, None)
+        if thread in self._open:
+            del self._open[thread]
         if self.blocks.faults:
             self._faults(number)
 
     def _agent(self, row: dict[str, Any], results: list[ToolResult], thread: str, number: int) -> None:
         """Note which subagent a call started: the structured result names it."""
-        agent = mapping(row.get("toolUseResult")).get("agentId")
+        about = row.get("toolUseResult")
+        agent = about.get("agentId") if type(about) is dict else None
         if type(agent) is str and agent:
             self.spawned.setdefault(agent, (results[0].call_id, thread, number))
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..model import ToolCall, ToolSpec, compact_json
 from .jsontext import NotJson, parse
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = 253_402_300_800  # the year 10000, in seconds: what is larger is in milliseconds
 _DEEP = "(nested too deeply)"
 
@@ -40,12 +41,10 @@ def epoch_ms(value: Any) -> int | None:
     if isinstance(value, str) and 8 <= len(value) <= 40:
         try:
             moment = datetime.fromisoformat(value)
-        except ValueError:
+            since = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH
+        except (ValueError, OverflowError):
             return None
-        try:
-            return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
-        except (OverflowError, ValueError):
-            return None
+        return since.days * 86_400_000 + since.seconds * 1000 + (since.microseconds + 500) // 1000
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 < value < _LATEST * 1000:
         return round(value if value >= _LATEST / 10 else value * 1000)
     return None

@@ -31,7 +31,7 @@ def tokens(value: Any) -> int | None:
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return value if type(value) is dict else {}
 
 
 def _bad(usage: Mapping[str, Any], *names: str) -> bool:
@@ -59,21 +59,25 @@ def anthropic(raw: Any) -> tuple[Usage | None, str | None]:
 
 
 def _anthropic_one(usage: Mapping[str, Any]) -> tuple[Usage | None, str | None]:
-    fresh, read = usage.get("input_tokens"), usage.get("cache_read_input_tokens")
-    written, output = usage.get("cache_creation_input_tokens"), usage.get("output_tokens")
-    split, details = _mapping(usage.get("cache_creation")), _mapping(usage.get("output_tokens_details"))
-    reasoning = tokens(details.get("thinking_tokens")) if details else None
-    fresh_, read_, written, output_ = tokens(fresh), tokens(read), tokens(written_ := written), tokens(output)
-    if (fresh_ is None, read_ is None, written is None, output_ is None) != (fresh is None, read is None, written_ is None, output is None):
-        return Usage(output=output_, reasoning=reasoning), "inconsistent usage (a number that is no token count)"
+    fresh = tokens(fresh_ := usage.get("input_tokens"))
+    read = tokens(read_ := usage.get("cache_read_input_tokens"))
+    written = tokens(written_ := usage.get("cache_creation_input_tokens"))
+    output = tokens(output_ := usage.get("output_tokens"))
+    details, split = usage.get("output_tokens_details"), usage.get("cache_creation")
+    reasoning = None if details is None else tokens(_mapping(details).get("thinking_tokens"))
+    bad = (fresh is None and fresh_ is not None) or (read is None and read_ is not None) or (written is None and written_ is not None)
+    if bad or (output is None and output_ is not None):
+        return Usage(output=output, reasoning=reasoning), "inconsistent usage (a number that is no token count)"
     hour = five = None
-    if split:
-        hour, five = tokens(split.get("ephemeral_1h_input_tokens")), tokens(split.get("ephemeral_5m_input_tokens"))
-    if written is not None and (hour or 0) + (five or 0) != written:
+    if split is not None:
+        hour, five = tokens(_mapping(split).get("ephemeral_1h_input_tokens")), tokens(_mapping(split).get("ephemeral_5m_input_tokens"))
+    if five is None and hour is None:
+        five = written
+    elif written is not None and (hour or 0) + (five or 0) != written:
         hour, five = (hour, written - hour) if hour is not None and hour <= written else (None, written)
-    if fresh is None and read is None and written is None and output is None and five is None and hour is None:
+    if fresh is None and read is None and five is None and hour is None and output is None:
         return None, None
-    return Usage(fresh_, read_, five, hour, output_, reasoning), None
+    return Usage(fresh, read, five, hour, output, reasoning), None
 
 
 def inclusive(raw: Any) -> tuple[Usage | None, str | None]:
