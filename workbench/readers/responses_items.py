@@ -186,7 +186,7 @@ class Items:
         """
         if not isinstance(item, dict):
             if isinstance(item, str) and place:
-                return self._other("user", [Text(item)], record, "", ts)
+                return self.row("user", [Text(item)], record, "", ts)
             self.builder.skip(record, "item", f"record {record}{place}: not an item ({type(item).__name__})")
             return None
         type_ = string(item.get("type"))
@@ -207,11 +207,11 @@ class Items:
             self.builder.account(record, "metadata", self.thread)
             return None
         if type_ == "mcp_approval_response":
-            return self._other("user", [Opaque(type_, size_of(item))], record, id, ts, (META,))
+            return self.row("user", [Opaque(type_, size_of(item))], record, id, ts, (META,))
         if type_ == "agent_message":  # another agent's words, which the harness put in
-            return self._other("user", content_parts(item.get("content")), record, id, ts, (META,))
+            return self.row("user", content_parts(item.get("content")), record, id, ts, (META,))
         if is_call(type_):
-            return self._model(self._call_parts(item, type_), record, id, ts)
+            return self.answer(self._call_parts(item, type_), record, id, ts)
         self.builder.unknown(record, type_ or "item without a type", self.thread)
         return None
 
@@ -222,10 +222,11 @@ class Items:
             role = "user"
         parts = content_parts(item.get("content"))
         if role == "assistant":
-            return self._model(parts, record, string(item.get("id")), ts)
-        return self._other(role, parts, record, string(item.get("id")), ts)
+            return self.answer(parts, record, string(item.get("id")), ts)
+        return self.row(role, parts, record, string(item.get("id")), ts)
 
-    def _model(self, parts: Iterable[Part], record: int, id: str, ts: int | None) -> DraftMessage:
+    def answer(self, parts: Iterable[Part], record: int, id: str, ts: int | None) -> DraftMessage:
+        """Add parts to the response that is open, or begin one."""
         parts = list(parts)
         self.names.update({part.id: part.name for part in parts if type(part) is ToolCall and part.id})
         if self.call is None:
@@ -236,7 +237,8 @@ class Items:
             self.builder.extend(self.message, parts, record)
         return self.message
 
-    def _other(self, role: Role, parts: Iterable[Part], record: int, id: str, ts: int | None, flags: Iterable[str] = ()) -> DraftMessage:
+    def row(self, role: Role, parts: Iterable[Part], record: int, id: str, ts: int | None, flags: Iterable[str] = ()) -> DraftMessage:
+        """Add a message that is not the model's: it ends the response."""
         self.close()
         return self.builder.message(role, parts, record, id=id, thread=self.thread, ts=ts, flags=flags)
 
@@ -250,8 +252,8 @@ class Items:
         failed = item.get("status") == "failed" or mapping(output).get("success") is False
         result = ToolResult(call_id, string(self.names.get(call_id), item.get("name")) or None, output_parts(output), failed)
         if item.get("execution") == "server":
-            return self._model([result], record, "", ts)
-        return self._other("tool", [result], record, string(item.get("id")), ts)
+            return self.answer([result], record, "", ts)
+        return self.row("tool", [result], record, string(item.get("id")), ts)
 
     def _call_parts(self, item: dict[str, Any], type_: str) -> list[Part]:
         if type_ == "reasoning":
