@@ -94,7 +94,7 @@ def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Tran
         name, match = ranked[0]
         reader = get(name)
     transcripts = reader.read(document)
-    if not transcripts or not any(item.messages or item.records.total == item.records.metadata for item in transcripts):
+    if not transcripts or not any(item.messages or item.calls or item.records.total == item.records.metadata for item in transcripts):
         why = f"; {document.diagnostics[0].text}" if document.diagnostics else ""
         raise ReadError(f"{document.name} holds no message that the reader {name} knows ({_seen(document)}){why}; try another format=…")
     return [replace(item, source=replace(item.source, confidence=match.confidence, reasons=match.reasons)) for item in transcripts]
