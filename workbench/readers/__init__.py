@@ -15,10 +15,12 @@ from ..model import Transcript
 from .base import Match, Reader, ReaderInfo
 from .source import Document, Record, open_document
 
-__all__ = ["Document", "Match", "Reader", "ReaderInfo", "Record", "detect", "get", "list", "read", "read_all"]
+__all__ = ["SYNONYMS", "Document", "Match", "Reader", "ReaderInfo", "Record", "detect", "get", "list", "read", "read_all"]
 
 #: Built-in readers, most specific first: of two that are equally sure the earlier one wins.
 _BUILT_IN = ("claude_code", "codex", "openai_responses", "anthropic", "openai_chat")
+#: What formats are called elsewhere.
+SYNONYMS = {"anthropic-messages": "anthropic", "codex-rollout": "codex", "claude-code-lines": "claude-code"}
 
 
 @cache
@@ -46,7 +48,7 @@ def get(name: str) -> Reader:
         There is none of that name; the message lists those there are.
     """
     try:
-        return _readers()[name]
+        return _readers()[SYNONYMS.get(name, name)]
     except KeyError:
         raise UnknownFormat(f"no reader is called {name!r}; known: {', '.join(_readers())}") from None
 
@@ -85,8 +87,8 @@ def read_all(path: str | os.PathLike[str], *, format: str | None = None) -> Sequ
 def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Transcript]:
     document = open_document(path)
     if format is not None:
-        name, match = format, Match(1.0, (f"format={format} was given",))
         reader = get(format)
+        name, match = reader.info.name, Match(1.0, (f"format={format} was given",))
     else:
         ranked = detect(document)
         if not ranked:
