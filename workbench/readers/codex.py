@@ -35,7 +35,7 @@ class CodexReader:
 
     def detect(self, document: Document) -> Match | None:
         """Looks for the envelope; in older files for the header, state records, or rows of the oldest form."""
-        head = document.head(200)
+        head = [row.value for row in document.rows()[:200] if isinstance(row.value, dict)]
         if not head:
             return None
         wrapped = [value["type"] for value in head if isinstance(value.get("payload"), dict) and value.get("type") in tuple(_ENVELOPE)]
@@ -96,7 +96,7 @@ class _Rollout:
         self.compactor = Compactor(self.builder, self.items, self.calls)
 
     def read(self) -> Transcript:
-        rows = list(self.builder.document.objects())
+        rows = [(row.number, row.value) for row in self.builder.document.rows() if isinstance(row.value, dict)]
         types = [row.get("type") if isinstance(row.get("type"), str) else None for _, row in rows]
         events = [string(mapping(row.get("payload")).get("type")) for (_, row), type_ in zip(rows, types, strict=True) if type_ == "event_msg"]
         self.events_only = bool(events) and not any(type_ == "response_item" or type_ in TYPES or type_ == "message" for type_ in types)
@@ -106,7 +106,7 @@ class _Rollout:
             for number, _ in rows:
                 self.builder.skip(number, "record", f"line {number}: not a record of a Codex rollout")
         else:
-            for record in self.builder.document.records:
+            for record in self.builder.document.rows():
                 self._row(record.value, record.number)
         self.calls.check()
         return self.builder.build()

@@ -53,11 +53,12 @@ class ChatReader:
         exchanges = [exchange for exchange in pairs(document) if _is_pair(exchange)] or _logged(document)
         if exchanges:
             return _read_exchanges(document, exchanges)
-        if isinstance(document.value, dict):
-            return [_read_object(document, document.value)]
+        value = document.value
+        if isinstance(value, dict) and (_conversation(value) is not None or not role_of(value)):  # else a message: a file of one line
+            return [_read_object(document, value)]
         talks = [(number, talk) for number, value in document.objects() if (talk := _conversation(value)) is not None]
         lists: list[tuple[int, _Talk]] = [(record.number, (record.value, {})) for record in document.records if isinstance(record.value, list)]
-        if (len(talks) + len(lists)) * 2 > len(document.records):
+        if (len(talks) + len(lists)) * 2 > len(document.rows()):
             return _read_conversations(document, sorted([*talks, *lists], key=lambda item: item[0]))
         return [_read_messages(document)]
 
@@ -79,9 +80,10 @@ def _conversation(value: dict[str, Any]) -> _Talk | None:
 
 
 def _is_response(value: dict[str, Any]) -> bool:
-    return string(value.get("object")).startswith("chat.completion") or (
-        isinstance(value.get("choices"), list) and any("message" in mapping(choice) or "delta" in mapping(choice) for choice in value["choices"][:1])
-    )
+    choices = value.get("choices")
+    if not isinstance(choices, list):
+        return string(value.get("object")).startswith("chat.completion")
+    return isinstance(value.get("usage"), dict) if not choices else bool({"message", "delta"} & mapping(choices[0]).keys())
 
 
 def _is_pair(exchange: Exchange) -> bool:
@@ -98,7 +100,7 @@ def _detect_value(value: dict[str, Any]) -> Match | None:
         return Match(0.95, ("object: chat.completion",))
     talk = _conversation(value)
     if talk is None:
-        return None
+        return _detect_messages([value]) if _is_message(value) else None
     messages, request = talk
     if not messages:
         return Match(0.3, ("an empty list of messages",))
@@ -141,7 +143,11 @@ def _logged(document: Document) -> list[Exchange]:
         if talk is not None and isinstance(value.get("response"), dict) and _is_response(value["response"]):
             found.append(Exchange(number, talk[1], value["response"]))
         elif talk is None and _is_response(value):
-            if value.get("object") == "chat.completion.chunk" or "delta" in mapping(next(iter(listing(value.get("choices"))), None)):
+            if (
+                string(value.get("id")) in chunks
+                or value.get("object") == "chat.completion.chunk"
+                or "delta" in mapping(next(iter(listing(value.get("choices"))), None))
+            ):
                 chunks.setdefault(string(value.get("id")), (number, []))[1].append(value)
             else:
                 found.append(Exchange(number, {}, value))
@@ -198,8 +204,8 @@ def _read_conversations(document: Document, talks: Sequence[tuple[int, _Talk]]) 
 def _read_messages(document: Document) -> Transcript:
     builder = Builder(READER.info.name, document)
     reader = Messages(builder)
-    some = any(role_of(value) in ROLES for _, value in document.objects())
-    for record in document.records:
+    some = any(isinstance(record.value, dict) and role_of(record.value) in ROLES for record in document.rows())
+    for record in document.rows():
         value = record.value
         if some and isinstance(value, dict) and not role_of(value) and not isinstance(value.get("role"), list | dict):
             _fixed(builder, value)

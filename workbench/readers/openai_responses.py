@@ -81,6 +81,8 @@ def _is_exchange(exchange: Exchange) -> bool:
 def _detect_object(value: dict[str, Any]) -> Match | None:
     if string(value.get("object")).startswith("response") or string(value.get("type")).startswith("response."):
         return Match(0.97, ("object: response",))
+    if _is_item(value) and (marks := _marks([value])):
+        return Match(0.85, (f"an item of the Responses API ({', '.join(sorted(marks)[:4])})",))
     for name in _LISTS:
         held = [item for item in listing(value.get(name))[:200] if isinstance(item, dict)]
         if held and sum(map(_is_item, held)) >= 0.8 * len(held) and (marks := _marks(held)):
@@ -120,6 +122,8 @@ def _exchanges(document: Document) -> list[Exchange]:
     """Response objects, requests and streams seen as pairs of which one half is missing."""
     if isinstance(document.value, dict):
         value = document.value
+        if _is_item(value):  # a file of one line
+            return []
         for name in ("items", "data"):
             if isinstance(value.get(name), list) and not isinstance(value.get("input"), str | list):
                 value = {**value, "input": value[name]}
@@ -210,8 +214,8 @@ def _rest(document: Document, exchanges: Sequence[Exchange], builder: Builder) -
 def _read_items(document: Document) -> Transcript:
     builder = Builder(READER.info.name, document)
     items = Items(builder)
-    some = any(_is_item(value) for _, value in document.objects())
-    for record in document.records:
+    some = any(isinstance(record.value, dict) and _is_item(record.value) for record in document.rows())
+    for record in document.rows():
         if some:
             items.add(record.value, record.number)
         else:

@@ -80,6 +80,10 @@ class Document:
         if len(self.diagnostics) < MAX_DIAGNOSTICS:
             self.diagnostics.append(Diagnostic(line, code, text))
 
+    def rows(self) -> list[Record]:
+        """The records; of an object the object itself, as it may be a file of one line."""
+        return [Record(1, self.value)] if isinstance(self.value, dict) else self.records
+
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Number and value of every record that is an object."""
         return ((record.number, record.value) for record in self.records if isinstance(record.value, dict))
