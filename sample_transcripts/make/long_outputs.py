@@ -170,7 +170,7 @@ def _pool(name: str) -> tuple[str, ...]:
     return tuple(line for line in TEXTS[name].splitlines() if line)
 
 
-REQUESTS, THINK_READ, SAY_READ, GO_AHEAD, CLOSING, NEXT, HISTORY, LINT = (
-    _pool(name) for name in ("requests", "think_read", "say_read", "go_ahead", "closing", "next", "history", "lint")
+REQUESTS, THINK_READ, SAY_READ, SAY_DRY, GO_AHEAD, CLOSING, NEXT, HISTORY, LINT = (
+    _pool(name) for name in ("requests", "think_read", "say_read", "say_dry", "go_ahead", "closing", "next", "history", "lint")
 )
 LINT = tuple(line.replace(" // ", "\n") + "\n" for line in LINT)

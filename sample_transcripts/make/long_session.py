@@ -12,7 +12,7 @@ from codex import Rollout, shell
 from common import compact, digest, number, pick
 from long_code import FAILURE, TRAP_NAME, new_job, old_script, test_file
 from long_jobs import JOBS, Job
-from long_outputs import CLOSING, GO_AHEAD, LINT, NEXT, REQUESTS, SAY_READ, TEXTS, THINK_READ, Outputs
+from long_outputs import CLOSING, GO_AHEAD, LINT, NEXT, REQUESTS, SAY_DRY, SAY_READ, TEXTS, THINK_READ, Outputs
 
 CWD = "/srv/src/ferryline"
 
@@ -130,7 +130,9 @@ class Migration(Outputs):
         if number(0, 3, "lint", job.name) == 0:
             self.lint(job)
         same = number(0, 4, "same", job.name)
-        self.step("", "Both on the staging copy, without writing anything:", self.dry_run(job, rows, same == 0))
+        self.step(
+            "", pick(SAY_DRY, "dry", at).format(name=job.name, table=job.table, rows=rows, cron=job.cron, seen=self.tests), self.dry_run(job, rows, same == 0)
+        )
         if same == 0:
             self.step(
                 f"One row differs: {job.key} at the end, booked between the two runs.",
