@@ -27,7 +27,7 @@ _OLD = {
     "timeout": ("    socket.setdefaulttimeout(600)\n", ""),
     "swallow": ("", ""),
     "yesterday": ("    yesterday = date.today() - timedelta(days=1)\n", ""),
-    "order": ("    time.sleep(900)  # {after_or_gate} must be through by now\n", ""),
+    "order": ("    time.sleep(900)  # {forerunner} must be through by now\n", ""),
     "mailto": ("", "    if count == 0:\n        print('nothing to send')  # MAILTO in the crontab sends this to the office\n"),
     "chdir": ('    os.chdir("/srv/ferryline")\n', ""),
     "default": ("", ""),
@@ -50,7 +50,7 @@ def _indent(lines: tuple[str, ...], by: int) -> str:
 
 
 def old_script(job: Job) -> str:
-    before, after = (part.format(name=job.name, after_or_gate=job.after or "the gate firmware update") for part in _OLD[job.trap])
+    before, after = (part.format(name=job.name, forerunner=job.after) for part in _OLD[job.trap])
     default = ", seen=[]" if job.trap == "default" else ""
     loop = _indent(job.action, 8)
     if job.trap == "swallow":
@@ -72,17 +72,21 @@ def new_job(job: Job, fixed: bool) -> str:
     limit = ", timeout_s=120" if fixed and job.trap == "timeout" else ""
     clock = "context.now" if fixed or job.trap not in ("localtime", "yesterday") else "datetime.now()"
     loop = _indent(job.action, 8)
-    if job.trap == "swallow" and fixed:
-        loop = (
-            "        try:\n" + _indent(job.action, 12) + f'        except FeedError as problem:\n            context.failed(row["{job.key}"], problem)\n'
-            "            continue\n"
-        )
+    seen = extra = ""
+    if job.trap == "swallow":
+        caught = f'FeedError as problem:\n            context.failed(row["{job.key}"], problem)\n' if fixed else "Exception:\n"
+        loop = "        try:\n" + _indent(job.action, 12) + f"        except {caught}            continue\n"
+    if job.trap == "default" and not fixed:
+        seen = ", seen=[]"
+        loop = f'        if row["{job.key}"] in seen:\n            continue\n        seen.append(row["{job.key}"])\n' + loop
     tail = f'    context.report("{job.name}", rows=count)\n' if fixed and job.trap in ("stdout", "mailto", "exit") else ""
+    if job.trap == "exit" and not fixed:
+        tail, extra = "    if count == 0:\n        sys.exit(3)\n", "import sys\n\n"
     root = "    root = context.settings.data_root\n" if fixed and job.trap == "chdir" else ""
     return (
-        f'"""{job.does[0].upper()}{job.does[1:]}."""\n\nfrom __future__ import annotations\n\nfrom ferryline.queue import Context, job\n'
+        f'"""{job.does[0].upper()}{job.does[1:]}."""\n\nfrom __future__ import annotations\n\n{extra}from ferryline.queue import Context, job\n'
         f'{_IMPORTS[job.kind]}\n\nQUERY = """\n    SELECT * FROM {job.table}\n    WHERE {job.where}\n    ORDER BY {job.key}\n"""\n\n\n'
-        f'@job("{job.name}", schedule="{job.cron}"{after}{unique}{limit})\ndef {job.name}(context: Context) -> int:\n    db = context.db\n{root}    count = 0\n'
+        f'@job("{job.name}", schedule="{job.cron}"{after}{unique}{limit})\ndef {job.name}(context: Context{seen}) -> int:\n    db = context.db\n{root}    count = 0\n'
         f"    for row in db.query(QUERY, now={clock}):\n{loop}        count += 1\n{tail}    return count\n"
     )
 
@@ -98,7 +102,7 @@ def test_file(job: Job) -> str:
         "exit": f"    context = make_context(rows=0)\n    assert {job.name}(context) == 0\n    assert context.reports\n",
         "timeout": f"    context = make_context(feed=SlowFeed(seconds=130))\n    with pytest.raises(JobTimeout):\n        {job.name}(context)\n",
         "swallow": f"    context = make_context(feed=BrokenFeed())\n    {job.name}(context)\n    assert len(context.failures) == 2\n",
-        "order": f'    queue.enqueue_all(["{job.name}", "{job.after or "gate_firmware"}"])\n    assert queue.drain_order()[-1] == "{job.name}"\n',
+        "order": f'    queue.enqueue_all(["{job.name}", "{job.after}"])\n    assert queue.drain_order()[-1] == "{job.name}"\n',
         "chdir": f"    context = make_context(data_root=tmp_path)\n    {job.name}(context)\n    assert list(tmp_path.iterdir())\n",
         "default": f"    first, second = make_context(), make_context()\n    assert {job.name}(first) == {job.name}(second) == 2\n",
     }[job.trap]

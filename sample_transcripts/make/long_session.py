@@ -113,18 +113,10 @@ class Migration(Outputs):
             self.patch(f"ferryline/jobs/{job.name}.py", "", draft),
         )
         self.step("", "", self.patch(f"tests/jobs/test_{job.name}.py", "", tests))
-        said = said.format(name=job.name, after=job.after or "gate_firmware")
+        said = said.format(name=job.name, after=job.after)
         self.step("", "", self.pytest(f"tests/jobs/test_{job.name}.py", 1, number(40, 190, "t1", job.name) / 100, self.failure(job, tests, said)))
         self.step(f"The test shows it: {found}.", f"That is the trap in this one: {found}.", self.run(*self.look(job)))
-        self.step(
-            "",
-            "",
-            self.patch(f"ferryline/jobs/{job.name}.py", draft, right)
-            if draft != right
-            else self.patch(
-                "ferryline/queue/worker.py", _WORKER, _WORKER.replace("context = Context(job)", f"context = Context(job)  # {job.name} relies on a fresh one")
-            ),
-        )
+        self.step("", "", self.patch(f"ferryline/jobs/{job.name}.py", draft, right))
         self.tests += 2
         self.step("", "", self.pytest(f"tests/jobs/test_{job.name}.py", 2, number(30, 160, "t2", job.name) / 100))
         if number(0, 3, "lint", job.name) == 0:
