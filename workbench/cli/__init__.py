@@ -48,18 +48,19 @@ def main(argv: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a lone surrogate in a name must not end the command
+    code = 0
     try:
-        code = app(args=argv, prog_name="workbench", obj=lab)
-        sys.stdout.flush()
+        app(args=argv, prog_name="workbench", obj=lab)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(bool(end.code))
     except WorkbenchError as error:
         complain(error)
-        return 1
+        code = 1
+    try:
+        sys.stdout.flush()
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(bool(end.code))
-    return code if isinstance(code, int) else 0
+    return code
 
 
 @app.callback(invoke_without_command=True)
