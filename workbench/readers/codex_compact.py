@@ -32,6 +32,8 @@ class Compactor:
     items: Items
     calls: Calls
     keys: dict[Hashable, list[int]] = field(default_factory=dict)
+    #: So many of the compactions are read from records of their own, or stand before one that is.
+    own: int = 0
 
     def note(self, item: Mapping[str, Any], message: DraftMessage) -> None:
         """Remember an item, so that a copy of it is known."""
@@ -60,7 +62,7 @@ class Compactor:
         if summary is None and told and not isinstance(history, list):
             summary = builder.message("user", [Text(told)], number, ts=ts, flags=(COMPACT_SUMMARY,)).index
         # The item may stand in the stream too, just before this record.
-        if summary is not None and builder.compactions and builder.compactions[-1].summary == summary:
+        if summary is not None and found > self.own and builder.compactions[-1].summary == summary:
             after = builder.compactions.pop().after
         opaque = summary is not None and builder.messages[summary].role == "assistant"
         self._add(number, after, summary, None if call is None else call.index, kept, "opaque" if opaque else "replace" if summary is None else "summary")
@@ -69,7 +71,8 @@ class Compactor:
         builder = self.builder
         builder.account(number, "compactions", MAIN)
         builder.compactions.append(Compaction(after, kind, None, self.calls.occupancy(), None, summary, kept, MAIN, call, (number,)))
-        self.calls.waiting = len(builder.compactions) - 1
+        self.own = len(builder.compactions)
+        self.calls.waiting = self.own - 1
 
     def _last(self) -> int:
         return next((message.index for message in reversed(self.builder.messages) if message.thread == MAIN), -1)
