@@ -191,7 +191,7 @@ def _row(view: View, row: int, query: str) -> list[Any]:
     """What one row shows: row, role, kind, tokens, size, preview, tag, starts a turn, first hit."""
     message = view.messages[row]
     shown = preview(message, query)
-    kind = int(view.kinds[row, :-1].argmax())
+    kind = int(np.argmax(view.kinds[row, :-1]))
     starts = view.memo.get("turn_starts", lambda: frozenset(turn.messages[0] for turn in view.turns))
     return [row, message.role, KINDS[kind], int(view.tokens[row]), shown.size, shown.text, tags(message), message.index in starts, shown.hit]
 
