@@ -166,6 +166,17 @@ def test_every_dependency_is_pinned_for_every_python() -> None:
             assert wanted.specifier.contains(pinned, prereleases=True), f"{wanted} does not allow the pin {pinned}"
 
 
+def test_what_is_imported_is_declared() -> None:
+    import tomllib
+
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {Requirement(text).name.replace("-", "_").lower() for text in project["dependencies"]} | {"traitlets"}  # ipywidgets is made of it
+    used = {name.split(".")[0] for path in modules() for name, _, _ in imports(path)}
+    assert used - set(sys.stdlib_module_names) - {"workbench"} - declared == set()
+
+
 TEXTS = {".py", ".md", ".toml", ".txt", ".js", ".css", ".ipynb", ""}
 
 
