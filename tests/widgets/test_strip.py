@@ -199,7 +199,7 @@ def test_the_static_drawing_is_bounded_and_says_the_numbers(messages: int) -> No
         assert tags.count("rect") <= 2 * COLUMNS
         assert f"before {selection.before_tokens:,} tokens, after {selection.after_tokens:,}" in words
         assert f"{selection.counts['summarized']:,} summarized" in words
-        assert set(tags) <= {"figure", "svg", "rect", "path", "text", "figcaption"}
+        assert set(tags) <= {"figure", "svg", "rect", "path", "text", "circle", "figcaption"}
 
 
 def test_static_widths_are_the_tokens() -> None:

@@ -1,12 +1,15 @@
 """The browser code of the views, as text: no build step, no file server, no request.
 
-A view's module is ``common.js`` followed by its own file; its style is ``theme.css`` followed by its own.
+A view's module is ``common.js`` followed by its own files; its style is ``theme.css`` followed by its own.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+
+#: Views whose module is made of more files than their own, in this order.
+_FILES = {"strip": ("strip_layout", "strip_paint", "strip")}
 
 
 @cache
@@ -16,7 +19,7 @@ def _read(name: str) -> str:
 
 def esm(view: str) -> str:
     """The ECMAScript module of a view: its default export is ``{ render }``."""
-    return _read("common.js") + "\n" + _read(f"{view}.js")
+    return "\n".join(_read(f"{name}.js") for name in ("common", *_FILES.get(view, (view,))))
 
 
 def css(*views: str) -> str:

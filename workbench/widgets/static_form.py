@@ -12,7 +12,7 @@ from ..policies.base import FATES, Fate, Selection
 from .wire import Sent, sent
 
 COLUMNS = 480  # at most so many marks in a row
-_WIDTH, _LEFT, _HEIGHT, _ROW = 960, 70, 170, 40
+_WIDTH, _LEFT, _HEIGHT, _ROW = 960, 70, 196, 40
 _TOP = {"before": 20, "after": 102}
 _COLOURS = {
     "system": "#8a8f98",
@@ -50,6 +50,7 @@ def strip_svg(selection: Selection) -> str:
         line = f'<path d="M{x:.1f} 94V150" stroke="#c62828" stroke-width="1.5"/>' + _label(x + 4, 162, f"budget {available:,}", "#c62828")
     numbers = {"before": selection.before_tokens, "after": selection.after_tokens}
     labels = "".join(_label(0, top + 18, name) + _label(0, top + 33, f"{numbers[name]:,}") for name, top in _TOP.items())
+    labels += _legend(before, after)
     return (
         f'<figure style="margin:0"><svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img" aria-label="{words}" '
         f'style="max-width:100%;height:auto;background:#fff">{"".join(marks)}{line}{labels}</svg><figcaption>{words}</figcaption></figure>'
@@ -62,6 +63,17 @@ def _x(tokens: float, scale: int) -> float:
 
 def _label(x: float, y: float, text: str, colour: str = "#57606a") -> str:
     return f'<text x="{x:.1f}" y="{y}" font-family="sans-serif" font-size="12" fill="{colour}">{text}</text>'
+
+
+def _legend(before: Segments, after: Segments) -> str:
+    present = {style % 16 for style in before[1] + after[1]}
+    drawn, x = [], 6.0
+    for code, name in enumerate(KINDS):
+        if code in present:
+            word = name.replace("_", " ")
+            drawn.append(f'<circle cx="{x:.0f}" cy="184" r="5" fill="{_COLOURS[name]}"/>' + _label(x + 9, 188, word))
+            x += 28 + 6.6 * len(word)
+    return "".join(drawn) + _label(x, 188, "full kept · lighter summarized · outline dropped")
 
 
 def _segments(selection: Selection) -> tuple[Segments, Segments]:

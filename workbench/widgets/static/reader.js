@@ -47,6 +47,7 @@ function render({ model, el }) {
   full.hidden = true;
   full.tabIndex = 0;
   full.setAttribute("role", "region");
+  space.setAttribute("role", "rowgroup");
   list.append(space, empty);
   space.append(full);
   root.append(bar, list);

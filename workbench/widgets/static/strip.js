@@ -1,126 +1,4 @@
 // The strip: two rows on one token scale, ribbons between them, a budget line to drag.
-// A style is fate × 16 + kind; two more "fates" stand for what is no message of the history.
-
-const NOTE = 4, ADDED = 5, EMPTY = 255, STYLES = 96;
-const LEFT = 70, RIGHT = 20, HIGH = 40, BEFORE = 18, AFTER = 100, TALL = 162;
-const LOW = { 2: 0.6, 3: 0.36 }; // height of a summarized and a dropped message
-
-// Place in `edges` (ascending, n + 1 of them) of the segment that holds `at`; -1 or n outside.
-export function segmentAt(edges, n, at) {
-  if (at < edges[0]) return -1;
-  let low = 0, high = n;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (edges[middle] <= at) low = middle; else high = middle - 1;
-  }
-  return low;
-}
-
-// The style of each pixel column, so that there is never more than one mark per column. Where segments are thinner than
-// a column, each kind wins as many columns as its tokens fill: what a column owes is carried on (error diffusion).
-export function columnStyles(edges, styles, n, from, scale, width) {
-  const out = new Uint8Array(width).fill(EMPTY), share = new Float64Array(STYLES), debt = new Float64Array(16), touched = [];
-  let column = -1;
-  const settle = () => {
-    let best = EMPTY, most = -Infinity;
-    for (const style of touched) {
-      const owed = (debt[style & 15] += share[style]);
-      if (owed > most) { most = owed; best = style; }
-      share[style] = 0;
-    }
-    if (best !== EMPTY) { out[column] = best; debt[best & 15] -= 1; }
-    touched.length = 0;
-  };
-  const add = (at, style, amount) => {
-    if (at !== column) { settle(); column = at; }
-    if (!share[style]) touched.push(style);
-    share[style] += amount;
-  };
-  for (let s = Math.max(0, segmentAt(edges, n, from)); s < n; s++) {
-    const left = Math.max(0, (edges[s] - from) * scale), right = Math.min(width, (edges[s + 1] - from) * scale);
-    if (left >= width) break;
-    if (right <= left) continue;
-    const first = Math.floor(left), last = Math.min(width, Math.ceil(right)) - 1;
-    add(first, styles[s], Math.min(right, first + 1) - left);
-    if (last > first) {
-      if (last > first + 1) out.fill(styles[s], first + 1, last);
-      add(last, styles[s], right - last);
-    }
-  }
-  settle();
-  return out;
-}
-
-// The rows of a view with their places in tokens; made once per view.
-export function readRows(rows) {
-  const n = rows.n, per = numbers(rows.segments, Uint8Array), kind = numbers(rows.segment_kind, Uint8Array);
-  const tokens = numbers(rows.segment_tokens, Int32Array), fixed = rows.fixed || [];
-  const total = fixed.length + tokens.length;
-  const edges = new Float64Array(total + 1), owner = new Int32Array(total).fill(-1), kinds = new Uint8Array(total);
-  const rowEdges = new Float64Array(n + 1), first = new Int32Array(n + 1);
-  let s = 0;
-  for (const [code, size] of fixed) { kinds[s] = code; edges[s + 1] = edges[s] + size; s++; }
-  const lead = s;
-  for (let row = 0, t = 0; row < n; row++) {
-    rowEdges[row] = edges[s]; first[row] = s;
-    for (let k = 0; k < per[row]; k++, t++) { owner[s] = row; kinds[s] = kind[t]; edges[s + 1] = edges[s] + tokens[t]; s++; }
-  }
-  rowEdges[n] = edges[s]; first[n] = s;
-  const index = numbers(rows.index, Int32Array), rowOf = new Map();
-  index.forEach((message, row) => rowOf.set(message, row));
-  return {
-    n, lead, segments: total, edges, owner, kinds, rowEdges, first, index, rowOf, cuts: rows.cuts || [],
-    role: numbers(rows.role, Uint8Array), name: numbers(rows.name, Uint16Array), names: rows.names || [], turns: numbers(rows.turns, Int32Array),
-  };
-}
-
-// What is sent, laid out in tokens. Each block belongs to a row, to the fixed part (-1) or to an insert (-2 - its number).
-export function readStep(data, step) {
-  const { n } = data, chosen = Boolean(step.fates), fates = chosen ? unpackFates(step.fates, n) : new Uint8Array(n);
-  const styles = new Uint8Array(data.segments), counts = [0, 0, 0, 0];
-  for (let s = 0; s < data.segments; s++) styles[s] = data.kinds[s] + (s < data.lead ? 0 : fates[data.owner[s]] * 16);
-  if (!chosen) return { chosen, fates, styles, counts, inserts: [], after: null };
-  for (let row = 0; row < n; row++) counts[fates[row]]++;
-  const order = varints(step.order), edits = varints(step.edits), flat = varints(step.inserts), inserts = [];
-  for (let i = 0; i < flat.length; i += 8)
-    inserts.push({ note: flat[i] === 1, place: flat[i + 1], tokens: flat[i + 3], first: flat[i + 4] - 1, last: flat[i + 5], covers: flat[i + 6], quotes: flat[i + 7] });
-  let rows;
-  if (order.length) {
-    let row = 0;
-    rows = order.slice(1).map((step) => (row += step % 2 ? -(step + 1) / 2 : step / 2));
-  } else {
-    rows = [];
-    for (let row = 0; row < n; row++) if (fates[row] < 2) rows.push(row);
-  }
-  const edges = [0], style = [], owner = [], at = new Float64Array(n).fill(-1), end = new Float64Array(n).fill(-1);
-  let x = 0, edited = 0, next = 0;
-  const put = (size, code, who) => { x += size; edges.push(x); style.push(code); owner.push(who); };
-  for (let s = 0; s < data.lead; s++) put(data.edges[s + 1] - data.edges[s], data.kinds[s], -1);
-  for (let place = 0; place <= rows.length; place++) {
-    for (; next < inserts.length && inserts[next].place <= place; next++) {
-      inserts[next].at = x;
-      put(inserts[next].tokens, inserts[next].note ? NOTE * 16 + 8 : ADDED * 16 + 9, -2 - next);
-    }
-    if (place === rows.length) break;
-    const row = rows[place], size = data.rowEdges[row + 1] - data.rowEdges[row];
-    const stretch = fates[row] === 1 ? edits[edited++] / (size || 1) : 1;
-    if (at[row] < 0) at[row] = x;
-    for (let s = data.first[row]; s < data.first[row + 1]; s++) put((data.edges[s + 1] - data.edges[s]) * stretch, styles[s], row);
-    end[row] = x;
-  }
-  return { chosen, fates, styles, counts, inserts, rows, after: { edges, style, owner, n: style.length, at, end, total: x } };
-}
-
-// Bands that join the rows: [left, right] above and below, in pixels; neighbours closer than a pixel are one.
-export function bands(pieces) {
-  const out = [];
-  for (const piece of pieces) {
-    const last = out[out.length - 1];
-    if (last && piece[0] - last[1] < 1 && Math.abs(piece[2] - last[3]) < 1 && piece[0] >= last[0]) { last[1] = piece[1]; last[3] = piece[3]; }
-    else out.push(piece.slice());
-  }
-  return out;
-}
 
 function render({ model, el }) {
   const tidy = cleaner();
@@ -142,46 +20,20 @@ function render({ model, el }) {
   el.append(root);
   ownKeys(root, tidy);
 
-  const ctx = canvas.getContext("2d");
+  const brush = painter(canvas, root);
   let data = null, step = null, now = null; // rows, what is sent, the raw step
   let stale = 3; // 1: rows, 2: step
-  let width = 0, dpr = 1, zoom = 1, from = 0, colours = null, hatches = new Map();
+  let width = 0, dpr = 1, zoom = 1, from = 0;
   let scene = null; // what the last drawing used: scale and origins
-  let hover = null, drag = null, dragged = null; // dragged: the window while the budget line is in a hand
+  let hover = null, drag = null, dragged = null, keyed = false; // dragged: the window while the budget line is in a hand; keyed: keys were used last
 
   const gate = frameGate(draw);
   const send = frameGate(() => model.save_changes());
 
   function read() {
-    if (stale & 1 || !data) { data = readRows(model.get("rows")); hover = null; colours = null; }
+    if (stale & 1 || !data) { data = readRows(model.get("rows")); hover = null; }
     if (stale) { now = model.get("step"); step = readStep(data, now); writeLegend(); }
     stale = 0;
-  }
-
-  function ink() {
-    if (colours) return colours;
-    const style = getComputedStyle(root), get = (name) => style.getPropertyValue("--cw-" + name).trim();
-    colours = { kinds: KINDS.map(get), fg: get("fg"), fg2: get("fg2"), bad: get("bad"), accent: get("accent"), ribbon: Number(get("ribbon")) };
-    hatches = new Map();
-    return colours;
-  }
-
-  function hatch(colour, faint) {
-    const key = colour + faint;
-    if (!hatches.has(key)) {
-      const size = Math.round(6 * dpr), tile = document.createElement("canvas"), pen = tile.getContext("2d");
-      tile.width = tile.height = size;
-      pen.fillStyle = pen.strokeStyle = colour;
-      pen.globalAlpha = faint;
-      pen.fillRect(0, 0, size, size);
-      pen.globalAlpha = 0.9;
-      pen.lineWidth = dpr;
-      pen.beginPath();
-      for (const shift of [-size, 0, size]) { pen.moveTo(shift, size); pen.lineTo(shift + size, 0); }
-      pen.stroke();
-      hatches.set(key, ctx.createPattern(tile, "repeat"));
-    }
-    return hatches.get(key);
   }
 
   // Numbers of the budget as it is shown: the one in the hand before the kernel's.
@@ -208,7 +60,7 @@ function render({ model, el }) {
       }
       under = Math.max(0, Math.min(place - span / 2, right - span));
     } else if (drag?.under !== undefined) under = drag.under;
-    return { domain, scale, span, under, inner, x: (tokens) => LEFT + (tokens - from) * scale, y: (tokens) => LEFT + (tokens - under) * scale };
+    return { domain, scale, span, from, under, inner, x: (tokens) => LEFT + (tokens - from) * scale, y: (tokens) => LEFT + (tokens - under) * scale };
   }
 
   function draw() {
@@ -218,162 +70,14 @@ function render({ model, el }) {
     read();
     const ratio = window.devicePixelRatio || 1;
     if (wide !== width || ratio !== dpr || !canvas.width) {
-      width = wide; dpr = ratio; hatches = new Map();
-      canvas.width = Math.round(width * dpr);
-      canvas.height = Math.round(TALL * dpr);
+      width = wide; dpr = ratio;
+      brush.size(width, dpr);
     }
-    const c = ink(), m = money(), s = (scene = layout());
-    ctx.clearRect(0, 0, canvas.width, canvas.height);
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(LEFT * dpr, 0, (s.inner + 1) * dpr, canvas.height);
-    ctx.clip();
-    if (step.after) ribbons(s, c);
-    row(data.edges, step.styles, data.segments, data.owner, from, s, BEFORE);
-    if (step.after) {
-      row(step.after.edges, step.after.style, step.after.n, step.after.owner, s.under, s, AFTER);
-      notes(s, c);
-      if (m.known && m.after > m.available && !now.limit) bar(c.bad, s.y(Math.max(0, m.available)), s.y(m.after), AFTER + HIGH + 2, 3);
-    }
-    if (now.over) {
-      ctx.fillStyle = hatch(c.bad, 0.1);
-      rect(s.y(0), s.y(now.over.needed), AFTER, HIGH);
-      bar(c.bad, s.y(Math.max(0, now.over.available)), s.y(now.over.needed), AFTER, HIGH);
-    }
-    ticks(s, c);
-    ctx.restore();
-    cuts(s, c);
+    const m = money(), s = (scene = layout());
+    brush.paint(s, data, step, { over: now.over, beyond: m.known && !now.limit && m.after > m.available ? [m.available, m.after] : null });
     place(m, s);
+    if (keyed) showSelected();
     report(m);
-  }
-
-  const rect = (left, right, top, high) => ctx.fillRect(Math.round(left * dpr), Math.round(top * dpr), Math.max(1, Math.round(right * dpr) - Math.round(left * dpr)), Math.round(high * dpr));
-  function bar(colour, left, right, top, high) { ctx.fillStyle = colour; rect(left, right, top, high); }
-
-  function row(edges, styles, n, owner, origin, s, top) {
-    const columns = Math.round(s.inner * dpr), scale = s.scale * dpr;
-    const style = columnStyles(edges, styles, n, origin, scale, columns);
-    // a hair of space after each message that is wide enough to be told from its neighbour
-    for (let at = Math.max(0, segmentAt(edges, n, origin)), start = edges[at]; at < n; at++) {
-      if (at + 1 < n && owner[at + 1] === owner[at]) continue;
-      const right = (edges[at + 1] - origin) * scale, left = (start - origin) * scale;
-      start = edges[at + 1];
-      if (left > columns) break;
-      if (right - left > 4 * dpr && right <= columns && owner[at] !== -1) style.fill(EMPTY, Math.max(0, Math.round(right) - Math.max(1, Math.round(dpr / 2))), Math.round(right));
-    }
-    const runs = new Map();
-    for (let x = 0; x < columns; ) {
-      const code = style[x], start = x;
-      while (x < columns && style[x] === code) x++;
-      if (code === EMPTY) continue;
-      if (!runs.has(code)) runs.set(code, []);
-      runs.get(code).push(start + Math.round(LEFT * dpr), x - start);
-    }
-    const c = ink();
-    for (const [code, list] of runs) {
-      const fate = code >> 4, colour = c.kinds[code & 15], tall = Math.round(HIGH * (LOW[fate] || 1) * dpr), y = Math.round((top + HIGH) * dpr) - tall, hair = Math.max(1, Math.round(dpr));
-      ctx.beginPath();
-      for (let i = 0; i < list.length; i += 2) {
-        const x = list[i], w = list[i + 1];
-        if (fate !== 3) ctx.rect(x, y, w, tall);
-        else {
-          ctx.rect(x, y, w, hair);
-          ctx.rect(x, y + tall - hair, w, hair);
-          if (w > 3 * hair) { ctx.rect(x, y + hair, hair, tall - 2 * hair); ctx.rect(x + w - hair, y + hair, hair, tall - 2 * hair); }
-        }
-      }
-      ctx.fillStyle = fate === 2 ? hatch(colour, 0.32) : fate === ADDED ? hatch(c.fg2, 0.2) : colour;
-      ctx.fill();
-      if (fate === 1) { // edited: full height under a dark cap
-        ctx.beginPath();
-        for (let i = 0; i < list.length; i += 2) ctx.rect(list[i], y, list[i + 1], Math.round(3 * dpr));
-        ctx.fillStyle = c.fg;
-        ctx.fill();
-      }
-    }
-  }
-
-  // Notes are never too thin to be seen.
-  function notes(s, c) {
-    let last = -9;
-    for (const item of step.inserts) {
-      const left = s.y(item.at), right = Math.max(left + 2, s.y(item.at + item.tokens));
-      if (!item.note || right <= last + 1) continue;
-      bar(c.kinds[8], left, right, AFTER, HIGH);
-      last = right;
-    }
-  }
-
-  function ribbons(s, c) {
-    const top = BEFORE + HIGH + 9, bottom = AFTER - 2;
-    const kept = [], noted = [];
-    const rows = step.rows;
-    for (let i = 0; i < rows.length; ) {
-      const first = rows[i];
-      let last = first;
-      i++;
-      while (i < rows.length && rows[i] === last + 1 && step.after.at[rows[i]] === step.after.end[last]) last = rows[i++];
-      kept.push([s.x(data.rowEdges[first]), s.x(data.rowEdges[last + 1]), s.y(step.after.at[first]), s.y(step.after.end[last])]);
-    }
-    for (const item of step.inserts) {
-      if (item.first < 0) continue;
-      const pieces = [];
-      for (let row = item.first; row <= item.last; row++) {
-        if (step.fates[row] !== 2) continue;
-        const start = row;
-        while (row < item.last && step.fates[row + 1] === 2) row++;
-        pieces.push([start, row]);
-      }
-      const sum = pieces.reduce((all, [a, b]) => all + data.rowEdges[b + 1] - data.rowEdges[a], 0) || 1;
-      let at = item.at;
-      for (const [a, b] of pieces) {
-        const part = ((data.rowEdges[b + 1] - data.rowEdges[a]) / sum) * item.tokens;
-        noted.push([s.x(data.rowEdges[a]), s.x(data.rowEdges[b + 1]), s.y(at), s.y(at + part)]);
-        at += part;
-      }
-    }
-    for (const [list, colour] of [[noted, c.kinds[8]], [kept, c.kinds[2]]]) {
-      ctx.globalAlpha = c.ribbon;
-      ctx.fillStyle = colour;
-      ctx.beginPath();
-      for (const [a, b, d, e] of bands(list)) {
-        if (Math.max(b, e) < LEFT || Math.min(a, d) > width) continue;
-        ctx.moveTo(a * dpr, top * dpr); ctx.lineTo(b * dpr, top * dpr); ctx.lineTo(e * dpr, bottom * dpr); ctx.lineTo(d * dpr, bottom * dpr); ctx.closePath();
-      }
-      ctx.fill();
-      ctx.globalAlpha = 1;
-    }
-  }
-
-  function ticks(s, c) {
-    let last = -9;
-    ctx.fillStyle = c.fg2;
-    for (const row of data.turns) {
-      const x = s.x(data.rowEdges[row]);
-      if (x < LEFT - 1 || x - last < 5) continue;
-      if (x > width) break;
-      rect(x, x + 1 / dpr, BEFORE + HIGH + 2, 5);
-      last = x;
-    }
-  }
-
-  function cuts(s, c) {
-    let free = -9;
-    for (const row of data.cuts) {
-      const x = s.x(data.rowEdges[row]);
-      if (x < LEFT - 1 || x > width - RIGHT + 1) continue;
-      ctx.strokeStyle = ctx.fillStyle = c.fg;
-      ctx.lineWidth = dpr;
-      ctx.setLineDash([3 * dpr, 3 * dpr]);
-      ctx.beginPath();
-      ctx.moveTo(Math.round(x * dpr) + 0.5, 3 * dpr);
-      ctx.lineTo(Math.round(x * dpr) + 0.5, (BEFORE + HIGH + 4) * dpr);
-      ctx.stroke();
-      ctx.setLineDash([]);
-      ctx.font = `${11 * dpr}px ${getComputedStyle(root).fontFamily}`;
-      const text = "real compaction", wide = ctx.measureText(text).width / dpr, side = x + 8 + wide > width ? x - 6 - wide : x + 6;
-      if (side > free) { ctx.fillStyle = c.fg2; ctx.fillText(text, side * dpr, 12 * dpr); free = side + wide + 8; }
-    }
   }
 
   // The parts that are elements: the names, the budget line and its words, the frames around one message.
@@ -387,6 +91,7 @@ function render({ model, el }) {
     else if (now.limit) text = `${sum} · not what bounds this policy: ${now.limit}`;
     else if (m.after > m.available) text = `${sum} · ${count(m.after - m.available)} over`;
     else if (parked) text = `${sum} →`;
+    else if (gone) text = `← ${sum}`;
     budget.hidden = label.hidden = !shown;
     budget.style.transform = `translateX(${Math.round(at)}px)`;
     budget.classList.toggle("cw-ignored", Boolean(now.limit));
@@ -462,12 +167,13 @@ function render({ model, el }) {
     const edited = step.counts[1] > 0, key = [...seen].sort().join() + edited;
     if (legend.dataset.key === key) return;
     legend.dataset.key = key;
-    legend.replaceChildren(...KINDS.flatMap((kind, code) => {
-      if (!seen.has(code)) return [];
+    const entries = KINDS.map((kind, code) => [code, words(kind), `var(--cw-${kind})`]).filter(([code]) => seen.has(code));
+    if (seen.has(0) && seen.has(1)) entries.splice(0, 2, [0, "system + tools", "linear-gradient(90deg, var(--cw-tools) 50%, var(--cw-system) 50%)"]);
+    legend.replaceChildren(...entries.map(([, name, colour]) => {
       const item = make("span"), chip = make("i");
-      chip.style.background = `var(--cw-${kind})`;
-      item.append(chip, words(kind));
-      return [item];
+      chip.style.background = colour;
+      item.append(chip, name);
+      return item;
     }), make("span", "cw-key", `full kept · ${edited ? "capped edited · " : ""}hatched summarized · outline dropped`));
   }
 
@@ -489,15 +195,21 @@ function render({ model, el }) {
     return { text: owner === -1 ? `fixed part · ${count(data.rowEdges[0])} tokens outside the messages` : describeInsert(step.inserts[-2 - owner]) };
   }
 
-  function showTip(found, event) {
+  // Names what is under the pointer, or, while keys are used, the selected message.
+  function showTip(found, x, upper) {
     hover = found && found.row !== undefined ? found.row : null;
     tip.hidden = !found;
     if (found) {
       setText(tip, found.text || describe(found.row));
-      const box = plot.getBoundingClientRect(), x = event.clientX - box.left, wide = tip.offsetWidth;
-      tip.style.transform = `translate(${Math.max(0, Math.min(width - wide, x - wide / 2))}px, ${event.clientY - box.top < 84 ? BEFORE + HIGH + 12 : AFTER - 28}px)`;
+      tip.style.transform = `translate(${Math.round(Math.max(0, Math.min(width - tip.offsetWidth, x - tip.offsetWidth / 2)))}px, ${upper ? BEFORE + HIGH + 12 : AFTER - 28}px)`;
     }
     if (scene) frame(under, hover === null ? -1 : hover, scene);
+  }
+
+  function showSelected() {
+    const row = data.rowOf.get(model.get("selected"));
+    if (row === undefined || !scene) showTip(null);
+    else showTip({ row }, scene.x((data.rowEdges[row] + data.rowEdges[row + 1]) / 2), true);
   }
 
   function select(row) {
@@ -538,7 +250,7 @@ function render({ model, el }) {
       return found ?? (forward ? data.n - 1 : 0);
     };
     const moves = { ArrowRight: () => row + 1, ArrowDown: () => row + 1, ArrowLeft: () => Math.max(0, row - 1), ArrowUp: () => Math.max(0, row - 1), Home: () => 0, End: () => data.n - 1, PageDown: () => turn(true), PageUp: () => turn(false) };
-    if (moves[key]) select(moves[key]());
+    if (moves[key]) { keyed = true; select(moves[key]()); }
     else if (key === "+" || key === "=") zoomBy(1.5, center());
     else if (key === "-" || key === "_") zoomBy(1 / 1.5, center());
     else if (key === "0") { zoom = 1; gate.ask(); }
@@ -548,6 +260,8 @@ function render({ model, el }) {
 
   // A wheel that began outside and only scrolled this under the pointer goes on scrolling the page.
   let aimed = false;
+  tidy.on(pick, "focus", () => { keyed = pick.matches(":focus-visible"); gate.ask(); });
+  tidy.on(pick, "blur", () => { keyed = false; showTip(null); });
   tidy.on(pick, "pointerleave", () => { aimed = false; if (!drag) showTip(null); });
   tidy.on(plot, "wheel", (event) => {
     if (!aimed || !scene) return;
@@ -566,7 +280,13 @@ function render({ model, el }) {
   });
   tidy.on(pick, "pointermove", (event) => {
     if (event.movementX || event.movementY) aimed = true;
-    if (!drag) { read(); showTip(at(event), event); return; }
+    if (!drag) {
+      const box = plot.getBoundingClientRect();
+      keyed = false;
+      read();
+      showTip(at(event), event.clientX - box.left, event.clientY - box.top < 84);
+      return;
+    }
     if (Math.abs(event.clientX - drag.x) > 3) drag.moved = true;
     if (drag.moved && zoom > 1) { from = drag.from - (event.clientX - drag.x) / scene.scale; showTip(null); gate.ask(); }
   });
@@ -622,12 +342,12 @@ function render({ model, el }) {
     if (row !== undefined) reveal(row);
     gate.ask();
   });
-  onTheme(tidy, () => { colours = null; gate.ask(); });
+  onTheme(tidy, () => { brush.forget(); gate.ask(); });
   const sized = new ResizeObserver(() => gate.ask());
   sized.observe(plot);
   tidy.add(() => sized.disconnect());
   tidy.add(gate.stop);
-  tidy.add(() => { send.stop(); canvas.width = canvas.height = 0; data = step = now = scene = null; root.remove(); });
+  tidy.add(() => { send.stop(); brush.free(); data = step = now = scene = null; root.remove(); });
   gate.ask();
   return () => tidy.run();
 }
