@@ -38,6 +38,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 _ran.add(mark)
                 if why:
                     item.add_marker(pytest.mark.skip(reason=why))
+    # Last, as they are the slowest; and Playwright leaves an event loop running in this thread until its browser is closed.
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     missing = REQUIRED - _ran
     if missing and config.args_source is not pytest.Config.ArgsSource.ARGS:  # a part of the suite may lack them, the whole may not
         raise pytest.UsageError(f"WORKBENCH_REQUIRE asks for {', '.join(sorted(missing))}, and no test is marked so in {ROOT.name}/tests")

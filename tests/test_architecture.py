@@ -193,7 +193,7 @@ def own_files() -> Iterator[Path]:
 def test_no_file_names_a_machine() -> None:
     """No path of one machine, and no registry: what works only where it was written does not work."""
     machine = re.compile(
-        r"/work/(main|shared)|/root/|/home/(?!dev\b|ada\b|me\b|user\b|you\b)[a-z]+/|pypi\.org|files\.pythonhosted|index-url|registry\.npmjs|extra-index"
+        r"/work/(main|shared)|/root/\w|/home/(?!dev\b|ada\b|me\b|user\b|you\b)[a-z]+/|pypi\.org|files\.pythonhosted|index-url|registry\.npmjs|extra-index"
     )
     found = [
         f"{path.relative_to(ROOT)}: {hit[0]}" for path in own_files() if path != Path(__file__) and (hit := machine.search(path.read_text("utf-8", "replace")))
