@@ -31,11 +31,13 @@ class ClaudeCode:
     def detect(self, document: Document) -> Match | None:
         """See `Reader.detect`."""
         rows = [record.value for record in _records(document)[:400] if type(record.value) is dict]
+        if any(type(message := row.get("message")) is dict and "parts" in message for row in rows):
+            return None  # Qwen Code has the same envelope and other messages
         sure = weak = 0
         for row in rows:
             message = row.get("message")
-            if (type(message) is dict and "parts" in message) or "payload" in row or ("session_id" in row and "sessionId" not in row):
-                continue  # Qwen Code, Codex, and the stream of `claude -p`
+            if "payload" in row or ("session_id" in row and "sessionId" not in row):
+                continue  # Codex, and the stream of `claude -p`
             known = row.get("type") in _TYPES if type(row.get("type")) is str else type(message) is dict and "role" not in row
             if known and _SURE & row.keys():
                 sure += 1

@@ -169,7 +169,7 @@ def split(data: bytes) -> tuple[list[bytes], bool]:
 
 
 #: A whole string (or an unfinished one), or one mark of structure.
-_MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|$)|[\[\]{},]', re.DOTALL)
+_MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[\]{},]', re.DOTALL)
 
 
 def member(piece: bytes) -> tuple[str, bytes] | None:
