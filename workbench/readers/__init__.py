@@ -96,7 +96,7 @@ def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Tran
         name, match = ranked[0]
         reader = get(name)
     transcripts = reader.read(document)
-    if not transcripts or not any(item.messages or item.calls or item.records.total == item.records.metadata for item in transcripts):
+    if not any(map(_holds_something, transcripts)):
         why = f"; {document.diagnostics[0].text}" if document.diagnostics else ""
         raise ReadError(f"{document.name} holds no message that the reader {name} knows ({_seen(document)}){why}; try another format=…")
     return [replace(item, source=replace(item.source, confidence=match.confidence, reasons=match.reasons)) for item in transcripts]
@@ -122,6 +122,12 @@ def read(path: str | os.PathLike[str], *, format: str | None = None, run: int | 
         if run in (number, str(number), item.id):
             return item
     raise ReadError(f"{transcripts[0].name} has no run {run!r}; it holds {len(transcripts):,}: 0 to {len(transcripts) - 1}, or by id {transcripts[0].id!r} …")
+
+
+def _holds_something(item: Transcript) -> bool:
+    """Say whether a reader made sense of a source; one of nothing but metadata is a session in which nothing was said."""
+    known = item.records.total == item.records.metadata and not any(found.code == "unknown_record" for found in item.diagnostics)
+    return bool(item.messages or item.calls or known)
 
 
 def _seen(document: Document) -> str:

@@ -29,7 +29,7 @@ ROLES: dict[str, Role] = {
 def role_of(message: dict[str, Any]) -> str:
     """The role as the source has it; ``""`` if it has none."""
     role = message.get("role")
-    if role is None and message.get("type") in ("human", "ai", "system", "tool"):
+    if role is None and "content" in message and message.get("type") in ("human", "ai", "system", "tool"):
         role = message["type"]
     return role if isinstance(role, str) else ""
 

@@ -114,6 +114,8 @@ def _detect_messages(head: Sequence[dict[str, Any]]) -> Match | None:
     if not known or len(known) * 2 <= len(head):
         return None
     if any("role" not in item for item in known):
+        if not any(item.get("type") in ("human", "ai") for item in known):
+            return None
         return Match(0.35, ("messages with a type in the place of a role",))
     blocks = {string(mapping(part).get("type")) for item in known for part in listing(item.get("content"))[:20]}
     if blocks & _OTHERS:

@@ -75,7 +75,8 @@ def _part(value: dict[str, Any]) -> Part:
     type_ = string(value.get("type"))
     text = value.get("text")
     if type_ in _TEXTS or (not type_ and isinstance(text, str)):
-        return Text(text if isinstance(text, str) else "" if text is None else json_text(text))
+        text = text if text is not None else next((value[key] for key in ("value", "content") if value.get(key) is not None), "")
+        return Text(text if isinstance(text, str) else json_text(text))
     if type_ == "refusal":
         return Text(string(value.get("refusal")))
     if type_ in ("input_image", "image", "image_url", "computer_screenshot", "output_image"):
