@@ -254,6 +254,8 @@ class Session:
             self._added(draft)
         if results:
             self._agent(row, results, thread, number)
+            if thread in self._compacted:
+                self._compacted[thread].repeating = False
         if rest or not results:
             flags = _flags(row, rest)
             draft = builder.message("user", rest, number, id=uuid, thread=thread, ts=ts, flags=flags, parent=parent)
