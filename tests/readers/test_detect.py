@@ -141,3 +141,23 @@ def test_hundred_thousand_brackets_and_a_doubled_role(tmp_path: Path) -> None:
     assert [message.role for message in transcript.messages] == ["user", "assistant", "assistant"]
     assert [diagnostic.line for diagnostic in transcript.diagnostics] == [2, 3]
     assert transcript.records.total == 4
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": DEEP}}]}',
+        '{"request": {"input": [{"role": "user", "content": DEEP}, {"odd": DEEP}], "tools": [{"name": "f", "parameters": DEEP}]}, "response": {"output": []}}',
+        '{"type": "response_item", "payload": {"type": "function_call", "call_id": "a", "name": "f", "arguments": DEEP}}',
+        '{"type": "compacted", "payload": {"message": "m", "replacement_history": [{"odd": DEEP}]}}',
+    ],
+)
+def test_nesting_just_below_what_the_parser_bears(tmp_path: Path, line: str) -> None:
+    """What parses may still be too deep for code that recurses: it becomes text or nothing, not an exception."""
+    for depth in (150, *range(880, 1_000, 6)):
+        path = jsonl(tmp_path / "t.jsonl", [line.replace("DEEP", '{"a":' * depth + "1" + "}" * depth)] * 2)
+        try:
+            found = readers.read_all(path)
+        except ReadError:
+            continue
+        assert len(repr(found)) > 0

@@ -207,4 +207,7 @@ def _continues(history: list[Hashable], exchange: Exchange, repeated: list[Hasha
 
 def digest(value: Any) -> str:
     """A key for any JSON value: equal for equal values, whatever the order of the keys."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    try:
+        return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"), default=str)
+    except RecursionError:
+        return "(nested too deeply)"

@@ -12,6 +12,7 @@ from .jsontext import NotJson, parse
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = 253_402_300_800  # the year 10000, in seconds: what is larger is in milliseconds
+_MOST_LEVELS = 200
 _DEEP = "(nested too deeply)"
 
 
@@ -50,6 +51,22 @@ def epoch_ms(value: Any) -> int | None:
     return None
 
 
+def shallow(value: Any) -> bool:
+    """Say whether a value is nested no deeper than code that recurses through it can bear, wherever it is called from.
+
+    Examples
+    --------
+    >>> shallow({"a": [1, 2]})
+    True
+    """
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [child for held in level if isinstance(held, dict | list) for child in (held.values() if isinstance(held, dict) else held)]
+        if not level:
+            return True
+    return False
+
+
 def json_text(value: Any) -> str:
     """Any JSON value as compact text; never raises."""
     try:
@@ -66,6 +83,8 @@ def size_of(value: Any) -> int:
 def arguments(value: Any) -> tuple[Any, str]:
     """A call's arguments, parsed and as text, whether the source holds JSON text or the object itself.
 
+    What is nested too deeply stays text.
+
     Examples
     --------
     >>> arguments('{"a": 1}'), arguments({"a": 1}), arguments("ls -l"), arguments(None)
@@ -74,11 +93,12 @@ def arguments(value: Any) -> tuple[Any, str]:
     if value is None:
         return None, ""
     if not isinstance(value, str):
-        return value, json_text(value)
+        return value if shallow(value) else None, json_text(value)
     try:
-        return parse(value.encode("utf-8", "surrogatepass")).value, value
+        parsed = parse(value.encode("utf-8", "surrogatepass")).value
     except NotJson:
         return None, value
+    return parsed if shallow(parsed) else None, value
 
 
 def tool_call(id: Any, name: Any, args: Any, *, server_side: bool = False) -> ToolCall:
@@ -103,5 +123,5 @@ def tool_specs(tools: Any) -> list[ToolSpec]:
             schema = next((inner[key] for key in ("parameters", "inputSchema", "input_schema", "format") if inner.get(key) is not None), None)
             if inner is tool and schema is None and "name" not in tool:
                 schema = {key: item for key, item in tool.items() if key not in ("type", "headers", "authorization")} or None
-            found.append(ToolSpec(name, string(inner.get("description"), inner.get("server_description")), schema))
+            found.append(ToolSpec(name, string(inner.get("description"), inner.get("server_description")), schema if shallow(schema) else None))
     return found
