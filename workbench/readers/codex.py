@@ -24,6 +24,7 @@ from .source import Document
 _ENVELOPE = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state", "token_usage_record"})
 #: Records beside the conversation.
 _BESIDE = frozenset({"inter_agent_communication", "inter_agent_communication_metadata", "realtime_item", "retained_context", "world_state"})
+_WRAPPED = _ENVELOPE | _BESIDE
 _EXIT = re.compile(r"^(?:Exit code:|Process exited with code) (-?\d+)\b", re.MULTILINE)
 _NAMES = {"userMessage": "user", "UserMessage": "user", "agentMessage": "assistant", "AgentMessage": "assistant"}
 
@@ -118,7 +119,7 @@ class _Rollout:
             return
         type_, ts = row.get("type"), epoch_ms(row.get("timestamp"))
         payload = mapping(row.get("payload"))
-        if not isinstance(type_, str) or type_ not in _ENVELOPE | _BESIDE:
+        if not isinstance(type_, str) or type_ not in _WRAPPED:
             self._bare(row, number, ts)
         elif type_ == "response_item":
             self._item(dict(payload), number, ts)

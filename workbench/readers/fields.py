@@ -28,7 +28,10 @@ def listing(value: Any) -> list[Any]:
 
 def string(*values: Any) -> str:
     """The first of the values that is a string with something in it, else ``""``."""
-    return next((value for value in values if isinstance(value, str) and value), "")
+    for value in values:
+        if type(value) is str and value:
+            return value
+    return ""
 
 
 def epoch_ms(value: Any) -> int | None:
