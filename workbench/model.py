@@ -407,7 +407,7 @@ class Transcript:
     meta: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
 
     def __repr__(self) -> str:
-        return f"<Transcript {self.title!r}: {len(self.thread()):,} messages, {self.source.format}>"
+        return f"<Transcript {self.title!r}: {len(self.history()):,} messages, {self.source.format}>"
 
     @property
     def title(self) -> str:

@@ -189,3 +189,12 @@ def test_the_default_budget_is_the_library_s(run: Run, chat: Path) -> None:
 def test_numbers_stay_whole(run: Run, chat: Path) -> None:
     out = run("select", chat, "--json", *TIGHT).out
     assert json.loads(out, parse_float=lambda text: pytest.fail(f"{text} is no whole number"))
+
+
+@pytest.mark.parametrize("history", ["full", "live"])
+def test_its_counts_are_those_of_inspect(history: str, run: Run) -> None:
+    path = SAMPLES / "coding_agent.jsonl"  # its summary of a real compaction stands in one of the two histories only
+    [seen] = run("inspect", path, "--json", "--history", history).document["transcripts"]
+    chosen = run("select", path, "--json", "--history", history, "--max-tokens", "32000").document
+    assert sum(chosen["counts"].values()) == seen["messages"]
+    assert chosen["before_tokens"] == seen["tokens"]["total"]

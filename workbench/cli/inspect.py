@@ -24,7 +24,11 @@ def ledgers(path: Path, format: str | None, run: str | None, counter: str | None
 
 
 def document(ledger: Ledger, thread: str = MAIN, history: History = History.full) -> dict[str, Any]:
-    """One entry of ``transcripts``. `messages`, `turn_groups` and `tokens` are the thread's, `calls` and `usage` all threads'."""
+    """One entry of ``transcripts``.
+
+    `messages`, `turn_groups` and `tokens` are those of one history of the thread, the rows that ``select`` acts on: so
+    its counts sum to them. `calls` and `usage` are over all threads.
+    """
     transcript = ledger.transcript
     check_thread(transcript, thread)
     view = ledger.view(thread, history.value)
@@ -38,11 +42,12 @@ def document(ledger: Ledger, thread: str = MAIN, history: History = History.full
         "confidence": transcript.source.confidence,
         "reasons": list(transcript.source.reasons),
         "model": transcript.model,
-        "messages": len(transcript.thread(thread)),
+        "messages": len(view.messages),
         "turn_groups": len(view.turns),
         "threads": [
-            {"id": item.id, "kind": item.kind, "messages": len(transcript.thread(item.id)), "tokens": ledger.view(item.id, history.value).total}
+            {"id": item.id, "kind": item.kind, "messages": len(each.messages), "tokens": each.total}
             for item in transcript.threads
+            for each in (ledger.view(item.id, history.value),)
         ],
         "calls": len(transcript.calls),
         "tokens": {"total": view.total, "fixed": view.fixed, "by_kind": view.by_kind},
