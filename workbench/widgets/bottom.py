@@ -14,6 +14,8 @@ from .assets import css, esm
 from .closing import close_whole
 from .session import Session
 
+_HIDDEN = "cw-hidden"
+
 
 class Tabs(anywidget.AnyWidget):
     """The row of tabs. `tab` is the open one's name, or an empty text."""
@@ -70,7 +72,7 @@ class Bottom(ipywidgets.VBox):
         selection = session.selection
         self._tabs.status = "" if selection is not None else "no selection at this budget"
         if selection is None:
-            self.children = (self._tabs,)  # no bars of another budget
+            self._show(False)  # no bars of another budget
             return
         self._bars = turn_bars(selection)
         if self._figure is None:
@@ -80,9 +82,23 @@ class Bottom(ipywidgets.VBox):
                 for trace, values in zip(self._figure.data, turn_traces(self._bars), strict=True):
                     trace.update(values)
         self.mark()
-        children = (self._tabs, self._figure)
-        if self.children != children:
-            self.children = children
+        self._show(True)
+
+    @property
+    def shown(self) -> bool:
+        """Whether the figure is in sight."""
+        return self._figure is not None and _HIDDEN not in self._figure._dom_classes
+
+    def _show(self, shown: bool) -> None:
+        """Hide the figure, or show it. It stays in the page: a plotly view that was taken out would still answer to changes."""
+        if self._figure is None:
+            return
+        if shown:
+            self._figure.remove_class(_HIDDEN)
+            if len(self.children) == 1:
+                self.children = (self._tabs, self._figure)
+        else:
+            self._figure.add_class(_HIDDEN)
 
     def mark(self) -> None:
         """Mark the bar of the selected message."""
@@ -104,6 +120,7 @@ class Bottom(ipywidgets.VBox):
         if self.comm is None:
             return
         self._session = None
+        self.children = ()  # the page takes the figure out while it can still say so: plotly counts its views
         self._tabs.unobserve_all()
         self._tabs.on_msg(self._told, remove=True)
         close_whole(self._tabs)
@@ -113,7 +130,6 @@ class Bottom(ipywidgets.VBox):
             close_whole(self._figure)
         self._figure = self._bars = None
         self.unobserve_all()
-        self.children = ()
         super().close()
 
     def __repr__(self) -> str:
@@ -127,13 +143,14 @@ class Bottom(ipywidgets.VBox):
             trace.on_click(self._click)
         made.add_class("cw-figure")
         made.layout.width = self._tabs.width or None
+        made._config = {**made._config, "displayModeBar": False}  # it links to a site
         return made
 
     def _turn(self, _: object) -> None:
         if self.tab:
             self.refresh()
-        elif len(self.children) > 1:
-            self.children = (self._tabs,)
+        else:
+            self._show(False)
 
     def _resize(self, change: Any) -> None:
         if self._figure is not None:

@@ -179,7 +179,7 @@ export default (() => {
       build("h4", { text: "Result" }), result,
     );
 
-    let made = {};
+    let made = {}, madeFrom = null;
     function drawCatalogue() {
       policy.replaceChildren();
       for (const [group, items] of model.get("catalogue")) {
@@ -190,6 +190,7 @@ export default (() => {
     }
     function drawFields() {
       made = {};
+      madeFrom = model.get("fields");
       fields.replaceChildren();
       for (const field of model.get("fields")) {
         made[field.name] = MAKERS[field.type](field, (value) => want({ params: { ...now.params, [field.name]: value } }));
@@ -214,6 +215,7 @@ export default (() => {
     }
     function drawState() {
       const state = model.get("state");
+      if (madeFrom !== model.get("fields")) drawFields(); // traits that come together are told one by one
       const rows = state.result.map(([label, value, bad]) => build("div", {}, build("dt", { text: label }), build("dd", { text: value, class: bad ? "cw-bad" : null })));
       result.replaceChildren(...rows);
       show(error, state.error);
@@ -256,7 +258,7 @@ export default (() => {
     drawHistories();
     drawState();
     tidy.model(model, "change:catalogue", drawCatalogue);
-    tidy.model(model, "change:fields", () => { drawFields(); drawState(); });
+    tidy.model(model, "change:fields", drawState);
     tidy.model(model, "change:histories", () => { drawHistories(); drawState(); });
     tidy.model(model, "change:state", drawState);
     tidy.model(model, "msg:custom", told);
