@@ -36,7 +36,10 @@ _RANK = {name: rank for rank, name in enumerate(_CLASSES)}
 
 @dataclass(slots=True)
 class DraftMessage:
-    """A message that may still grow: parts, records and flags are added while reading."""
+    """A message that may still grow: parts, records and flags are added while reading.
+
+    Its slots are those of `Message`, so that `_frozen_message` can turn it into one.
+    """
 
     index: int
     role: Role
@@ -46,13 +49,13 @@ class DraftMessage:
     parent: int | None
     ts: int | None
     call: int | None
-    flags: set[str]
-    raw: list[int]
+    flags: frozenset[str]
+    raw: tuple[int, ...]
 
 
 @dataclass(slots=True)
 class DraftCall:
-    """A call that may still grow: a later record of the same response replaces its usage."""
+    """A call that may still grow: a later record of the same response replaces its usage. Its slots are those of `Call`."""
 
     index: int
     id: str
@@ -61,7 +64,7 @@ class DraftCall:
     usage: Usage | None
     stop_reason: str | None
     ts: int | None
-    produced: list[int]
+    produced: tuple[int, ...]
     context: tuple[int, ...] | None
     kind: Literal["response", "compaction"]
 
@@ -105,11 +108,12 @@ class Builder:
         flags: Iterable[str] = (),
         parent: int | None = None,
     ) -> DraftMessage:
-        """Begin a message and account for its record."""
-        draft = DraftMessage(len(self.messages), role, list(parts), id, thread, parent, ts, call, set(flags), [record])
+        """Begin a message and account for its record. A list of parts is taken over, not copied."""
+        held = parts if type(parts) is list else [*parts]
+        draft = DraftMessage(len(self.messages), role, held, id, thread, parent, ts, call, frozenset(flags) if flags else _NO_FLAGS, (record,))
         self.messages.append(draft)
         if call is not None:
-            self.calls[call].produced.append(draft.index)
+            self.calls[call].produced += (draft.index,)
         self._class[record] = "messages"  # the first class, so it always fits
         if thread != MAIN:
             self._record_thread.setdefault(record, thread)
@@ -119,7 +123,7 @@ class Builder:
         """Add parts from a further record to a message."""
         message.parts.extend(parts)
         if record not in message.raw:
-            message.raw.append(record)
+            message.raw += (record,)
         self.account(record, "messages", message.thread)
 
     def call(
@@ -135,7 +139,7 @@ class Builder:
         kind: Literal["response", "compaction"] = "response",
     ) -> DraftCall:
         """Begin a provider request. Its messages name it by ``call=draft.index``."""
-        draft = DraftCall(len(self.calls), id, thread, model, usage, stop_reason, ts, [], context, kind)
+        draft = DraftCall(len(self.calls), id, thread, model, usage, stop_reason, ts, (), context, kind)
         self.calls.append(draft)
         return draft
 
@@ -234,15 +238,12 @@ def _frozen_message(draft: DraftMessage) -> Message:
     Building ten thousand frozen objects anew takes as long as parsing a fifth of the file that they came from.
     """
     draft.parts = tuple(draft.parts)  # type: ignore[assignment]
-    draft.flags = frozenset(draft.flags) if draft.flags else _NO_FLAGS  # type: ignore[assignment]
-    draft.raw = tuple(draft.raw)  # type: ignore[assignment]
     draft.__class__ = Message  # type: ignore[assignment]
     return draft  # type: ignore[return-value]
 
 
 def _frozen_call(draft: DraftCall) -> Call:
     """Turn a draft into the call itself; see `_frozen_message`."""
-    draft.produced = tuple(draft.produced)  # type: ignore[assignment]
     draft.__class__ = Call  # type: ignore[assignment]
     return draft  # type: ignore[return-value]
 

@@ -59,9 +59,7 @@ class ClaudeCode:
         session = Session(builder)
         found = threads(records)
         _open_threads(builder, found, {MAIN: MAIN})
-        of = found.of
-        for record in records:
-            session.line(record.number, record.value, of.get(record.number, MAIN) if of else MAIN)
+        session.lines(records, found.of)
         _about(builder, records)
         agents = {agent: thread for thread, agent in found.agents.items() if thread in builder.threads}
         asked = dict(found.prompts)
@@ -134,8 +132,7 @@ def _read_side_file(builder: Builder, session: Session, file: SideFile, offset: 
         builder.account(offset + number, "skipped", thread)
     for diagnostic in document.diagnostics:
         builder.report(None, diagnostic.code, f"{document.name}: {diagnostic.text}")
-    for record in records:
-        session.line(offset + record.number, record.value, names[found.of.get(record.number, MAIN)])
+    session.lines(records, found.of, names, offset)
     builder.total = (builder.total or 0) + max(document.total, len(records))
     return thread
 

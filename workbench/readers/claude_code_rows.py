@@ -6,15 +6,15 @@ counts. A tool result is a line of type user. What else is in the file is metada
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, META, SYNTHETIC, Compaction, Part, Text, ToolResult
+from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, MAIN, META, SYNTHETIC, Compaction, Part, Text, ToolResult
 from .anthropic_blocks import Blocks, CompactionBlock
 from .build import Builder, DraftCall, DraftMessage
-from .claude_code_tree import response_key
 from .fields import epoch_ms, mapping, string
+from .source import Record
 from .usage import anthropic as usage_of
 from .usage import tokens
 
@@ -48,15 +48,17 @@ METADATA = frozenset(
 _HARNESS = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>", "[Request interrupted by user", "Caveat: The messages below were")
 
 
+_AS_THEY_ARE: Mapping[str, str] = {}
+
+
 @dataclass(slots=True)
 class _Response:
     message: DraftMessage
     call: DraftCall | None
-    blocks: list[Any]
-    last: Any
-    usage: Any
+    content: Any  # of all lines so far
     uuid: Any
-    named: bool
+    last: Any = None
+    usage: Any = None
 
 
 @dataclass(slots=True)
@@ -89,7 +91,6 @@ class Session:
     """
 
     builder: Builder
-    offset: int = 0
     blocks: Blocks = field(default_factory=lambda: Blocks({}, []))
     spawned: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     compactions: list[_Compacted] = field(default_factory=list)
@@ -100,56 +101,77 @@ class Session:
     _lines: dict[str, Any] = field(default_factory=dict)
     _compacted: dict[str, _Compacted] = field(default_factory=dict)
 
-    def line(self, number: int, row: Any, thread: str) -> None:
-        """Read one line of a thread."""
-        if type(row) is not dict:
-            self.builder.skip(number, "record", f"record {number}: not an object")
-            return
-        kind = row.get("type")
-        if kind == "assistant":
-            self._assistant(number, row, thread)
-        elif kind == "user":
-            self._user(number, row, thread)
-        elif kind == "system":
-            self._system(number, row, thread)
-        elif type(kind) is str and kind in METADATA:
-            self._metadata(number, row, kind, thread)
-        elif kind is None and mapping(row.get("message")).get("role") in ("user", "assistant"):
-            self.line(number, {**row, "type": row["message"]["role"]}, thread)
-        elif kind is None:
-            self.builder.skip(number, "record", f"record {number}: no type and no message")
-        else:
-            self.builder.unknown(number, str(kind), thread)
-            self._passes(row)
+    def lines(self, records: Iterable[Record], thread_of: Mapping[int, str], names: Mapping[str, str] = _AS_THEY_ARE, offset: int = 0) -> None:
+        """Read the lines of a file.
+
+        Parameters
+        ----------
+        thread_of : mapping
+            Thread by record number, where it is not the main one.
+        names : mapping
+            What the file's threads are called in the transcript, where that differs.
+        offset : int
+            Added to the record numbers.
+        """
+        main = names.get(MAIN, MAIN)
+        for record in records:
+            row, number, thread = record.value, record.number, main
+            if number in thread_of:
+                thread = thread_of[number]
+                thread = names.get(thread, thread)
+            if type(row) is not dict:
+                self.builder.skip(number + offset, "record", f"record {number}: not an object")
+                continue
+            kind = row.get("type")
+            if kind is None and mapping(row.get("message")).get("role") in ("user", "assistant"):
+                kind = row["message"]["role"]
+            if kind == "assistant":
+                self._assistant(number + offset, row, thread)
+            elif kind == "user":
+                self._user(number + offset, row, thread)
+            elif kind == "system":
+                self._system(number + offset, row, thread)
+            elif type(kind) is str and kind in METADATA:
+                self._metadata(number + offset, row, kind, thread)
+            elif kind is None:
+                self.builder.skip(number + offset, "record", f"record {number}: no type and no message")
+            else:
+                self.builder.unknown(number + offset, str(kind), thread)
+                self._passes(row)
 
     def _assistant(self, number: int, row: dict[str, Any], thread: str) -> None:
         message = row.get("message")
         if type(message) is not dict:
-            if type(message) is not str:
-                self.builder.skip(number, "message", f"record {number}: it has no message")
+            message = self._odd_message(number, message)
+            if message is None:
                 return
-            self.builder.report(number, "message", f"record {number}: the message is text, not an object")
-            message = {"content": message}
-        uuid, content = row.get("uuid"), message.get("content")
-        if type(uuid) is str:
-            if uuid in self._lines and self._again(number, uuid, message, thread):
-                return
-            self._lines[uuid] = message
-        else:
+        uuid = row.get("uuid")
+        if type(uuid) is not str:
             uuid = None
-        key = response_key(row)
-        response = self._responses.get(key) if key is not None else self._unnamed(row, thread)
+        elif uuid in self._lines and self._again(number, uuid, message, thread):
+            return
+        else:
+            self._lines[uuid] = message
+        id_, content = message.get("id"), message.get("content")
+        if type(id_) is str and id_:
+            request = row.get("requestId")
+            key = (id_, request if type(request) is str else None)
+            response = self._responses.get(key)
+        else:
+            key, response = None, self._unnamed(row, thread)
         if response is None:
-            response = self._begin(number, row, message, thread, uuid, key is not None)
+            response = self._begin(number, row, message, thread, uuid)
             if key is not None:
                 self._responses[key] = response
         else:
             self._extend(response, number, content)
             response.uuid = uuid
-        index = response.message.index
         if uuid is not None:
-            self._index[uuid] = index
-        self._open[thread] = response
+            self._index[uuid] = response.message.index
+        if key is None:
+            self._open[thread] = response
+        elif self._open:
+            self._open.pop(thread, None)
         usage, call = message.get("usage"), response.call
         if call is not None:
             if usage is not None and usage != response.usage:
@@ -165,60 +187,72 @@ class Session:
         if self.blocks.faults:
             self._faults(number)
 
+    def _odd_message(self, number: int, message: Any) -> dict[str, Any] | None:
+        """A message that is only text is taken as its content; anything else is none."""
+        if type(message) is not str:
+            self.builder.skip(number, "message", f"record {number}: it has no message")
+            return None
+        self.builder.report(number, "message", f"record {number}: the message is text, not an object")
+        return {"content": message}
+
     def _unnamed(self, row: dict[str, Any], thread: str) -> _Response | None:
         """The response that a line without an id goes on with: the one before it, unless that was complete."""
         response = self._open.get(thread)
-        if response is None or response.named or (response.call is not None and response.call.usage is not None):
+        if response is None or (response.call is not None and response.call.usage is not None):
             return None
         parent = row.get("parentUuid")
         return response if parent is None or response.uuid is None or parent == response.uuid else None
 
-    def _begin(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str, uuid: str | None, named: bool) -> _Response:
+    def _begin(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str, uuid: str | None) -> _Response:
         builder, model, content = self.builder, message.get("model"), message.get("content")
         ts = epoch_ms(row.get("timestamp"))
-        if thread in self._compacted:
+        if self._compacted and thread in self._compacted:
             self._compacted[thread].repeating = False
-        flags = set()
+        parts = self.blocks.parts(content)
+        flags: tuple[str, ...] = ()
         call: DraftCall | None = None
         if model == "<synthetic>":
-            flags.add(SYNTHETIC)
+            flags = (SYNTHETIC,)
         else:
             id_ = message.get("id") or row.get("requestId")
             call = builder.call(id_ if type(id_) is str else "", thread=thread, model=model if type(model) is str else None, ts=ts)
         if row.get("isApiErrorMessage") is True:
-            flags.add(ERROR)
+            flags = (*flags, ERROR)
+        if self.blocks.compacted:
+            parts = self._without_compactions(parts, number, thread, ts, call)
         at = None if call is None else call.index
-        parts = self._without_compactions(self.blocks.parts(content), number, thread, ts, call)
-        draft = builder.message("assistant", parts, number, id=uuid or "", thread=thread, ts=ts, call=at, flags=flags, parent=self._parent(row))
-        self._added(draft)
-        listed = content if type(content) is list else [content]
-        return _Response(draft, call, [*listed], listed, None, uuid, named)
+        draft = builder.message("assistant", parts, number, id=uuid or "", thread=thread, ts=ts, call=at, flags=flags, parent=self._parent(row))  # type: ignore[arg-type]
+        self._newest[thread] = draft.index
+        return _Response(draft, call, content, uuid)
 
     def _extend(self, response: _Response, number: int, content: Any) -> None:
         """Add the blocks of a further line. One that repeats what is there, or begins with it, adds only the rest."""
         listed = content if type(content) is list else [content]
-        seen = response.blocks
+        seen = response.content if type(response.content) is list else [response.content]
         fresh = [] if listed == response.last else listed
         if len(listed) >= len(seen) and listed[: len(seen)] == seen:
             fresh = listed[len(seen) :]
         response.last = listed
-        seen += fresh
+        response.content = [*seen, *fresh]
         draft = response.message
         parts = self.blocks.parts(fresh) if fresh and fresh != [None] else []
-        self.builder.extend(draft, self._without_compactions(parts, number, draft.thread, draft.ts, response.call), number)
+        if self.blocks.compacted:
+            parts = self._without_compactions(parts, number, draft.thread, draft.ts, response.call)
+        self.builder.extend(draft, parts, number)  # type: ignore[arg-type]
 
-    def _without_compactions(self, parts: list[Part | CompactionBlock], number: int, thread: str, ts: int | None, call: DraftCall | None) -> list[Part]:
+    def _without_compactions(
+        self, parts: list[Part | CompactionBlock], number: int, thread: str, ts: int | None, call: DraftCall | None
+    ) -> list[Part | CompactionBlock]:
         """Take out compaction blocks: each is a message of its own before the rest of its response."""
-        if not self.blocks.compacted:
-            return parts  # type: ignore[return-value]
-        rest: list[Part] = []
+        rest: list[Part | CompactionBlock] = []
         for part in parts:
             if type(part) is not CompactionBlock:
-                rest.append(part)  # type: ignore[arg-type]
+                rest.append(part)
                 continue
             at = None if call is None else call.index
             done = _Compacted(thread, self._newest.get(thread, -1), "summary", "server", None, None, [], None, [], call=at)
-            done.summary = self._added(self.builder.message("assistant", part.parts, number, thread=thread, ts=ts, call=at, flags=(COMPACT_SUMMARY,)))
+            draft = self.builder.message("assistant", part.parts, number, thread=thread, ts=ts, call=at, flags=(COMPACT_SUMMARY,))
+            done.summary = self._newest[thread] = draft.index
             self.compactions.append(done)
             self._compacted[thread] = done
         return rest
@@ -226,55 +260,58 @@ class Session:
     def _user(self, number: int, row: dict[str, Any], thread: str) -> None:
         message = row.get("message")
         if type(message) is not dict:
-            if type(message) is not str:
-                self.builder.skip(number, "message", f"record {number}: it has no message")
+            message = self._odd_message(number, message)
+            if message is None:
                 return
-            self.builder.report(number, "message", f"record {number}: the message is text, not an object")
-            message = {"content": message}
         uuid = row.get("uuid")
-        if type(uuid) is str:
-            if uuid in self._lines and self._again(number, uuid, message, thread):
-                return
-            self._lines[uuid] = message
-        else:
+        if type(uuid) is not str:
             uuid = ""
-        ts, parent = epoch_ms(row.get("timestamp")), self._parent(row)
-        builder = self.builder
+        elif uuid in self._lines and self._again(number, uuid, message, thread):
+            return
+        else:
+            self._lines[uuid] = message
+        ts, parent, builder = epoch_ms(row.get("timestamp")), self._parent(row), self.builder
+        parts = self.blocks.parts(message.get("content"))
+        draft = None
         results: list[ToolResult] = []
         rest: list[Part] = []
-        for part in self.blocks.parts(message.get("content")):
+        for part in parts:
             if type(part) is ToolResult:
+                draft = builder.message("tool", (part,), number, id=uuid, thread=thread, ts=ts, parent=parent)
                 results.append(part)
             elif type(part) is CompactionBlock:
                 rest += part.parts
             else:
                 rest.append(part)  # type: ignore[arg-type]
-        for result in results:
-            draft = builder.message("tool", (result,), number, id=uuid, thread=thread, ts=ts, parent=parent)
-            self._added(draft)
-        if results:
-            self._agent(row, results, thread, number)
-            if thread in self._compacted:
+        if draft is not None:
+            self._newest[thread] = draft.index
+            if row.get("toolUseResult") is not None:
+                self._agent(row["toolUseResult"], results, thread, number)
+            if self._compacted and thread in self._compacted:
                 self._compacted[thread].repeating = False
-        if rest or not results:
-            flags = _flags(row, rest)
-            draft = builder.message("user", rest, number, id=uuid, thread=thread, ts=ts, flags=flags, parent=parent)
-            before = self._newest.get(thread, -1)
-            self._added(draft)
-            if COMPACT_SUMMARY in flags:
-                self._summary(draft, before, thread)
-            elif META not in flags and thread in self._compacted:
-                self._compacted[thread].repeating = False
+        if rest or draft is None:
+            draft = self._said(number, row, rest, thread, uuid, ts, parent)
         if uuid:
             self._index[uuid] = draft.index
-        if thread in self._open:
-            del self._open[thread]
+        if self._open:
+            self._open.pop(thread, None)
         if self.blocks.faults:
             self._faults(number)
 
-    def _agent(self, row: dict[str, Any], results: list[ToolResult], thread: str, number: int) -> None:
+    def _said(self, number: int, row: dict[str, Any], parts: list[Part], thread: str, uuid: str, ts: int | None, parent: int | None) -> DraftMessage:
+        """What a line of type user says beside results."""
+        flags = _flags(row, parts)
+        draft = self.builder.message("user", parts, number, id=uuid, thread=thread, ts=ts, flags=flags, parent=parent)
+        before = self._newest.get(thread, -1)
+        self._newest[thread] = draft.index
+        if COMPACT_SUMMARY in flags:
+            self._summary(draft, before, thread)
+        elif META not in flags and thread in self._compacted:
+            self._compacted[thread].repeating = False
+        return draft
+
+    def _agent(self, about: Any, results: list[ToolResult], thread: str, number: int) -> None:
         """Note which subagent a call started: the structured result names it."""
-        about = row.get("toolUseResult")
         agent = about.get("agentId") if type(about) is dict else None
         if type(agent) is str and agent:
             self.spawned.setdefault(agent, (results[0].call_id, thread, number))
@@ -296,7 +333,7 @@ class Session:
     def _summary(self, draft: DraftMessage, before: int, thread: str) -> None:
         done = self._compacted.get(thread)
         if done is None or done.summary is not None or not done.repeating:
-            done = _Compacted(thread, before, "summary", None, None, None, [], None, list(draft.raw))
+            done = _Compacted(thread, before, "summary", None, None, None, [], None, [*draft.raw])
             self.compactions.append(done)
             self._compacted[thread] = done
         done.summary = draft.index
@@ -352,10 +389,6 @@ class Session:
     def _parent(self, row: dict[str, Any]) -> int | None:
         parent = row.get("parentUuid") or row.get("logicalParentUuid")
         return self._index.get(parent) if type(parent) is str else None
-
-    def _added(self, draft: DraftMessage) -> int:
-        self._newest[draft.thread] = draft.index
-        return draft.index
 
     def _faults(self, number: int) -> None:
         for fault in dict.fromkeys(self.blocks.faults):

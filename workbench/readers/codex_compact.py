@@ -91,7 +91,7 @@ class Compactor:
             if message is None:
                 continue
             if place == at or COMPACT_SUMMARY in message.flags:
-                message.flags.add(COMPACT_SUMMARY)
+                message.flags |= {COMPACT_SUMMARY}
                 summary = message.index
             else:
                 if message.role == "user":
@@ -157,6 +157,6 @@ def mark(message: DraftMessage) -> None:
     """Flag a user's row that no person wrote, or that holds nothing."""
     texts = [part.text for part in message.parts if type(part) is Text]
     if not any(texts) and len(texts) == len(message.parts):
-        message.flags.add(HIDDEN)
+        message.flags |= {HIDDEN}
     elif texts and all(_INJECTED.match(text) for text in texts if text.strip()):
-        message.flags.add(META)
+        message.flags |= {META}

@@ -7,6 +7,7 @@ U+2028, U+0085 and a bare carriage return are content.
 from __future__ import annotations
 
 import codecs
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ _MAGIC = (
 MAX_DIAGNOSTICS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """A line of a JSONL file, or an element of a JSON array. `number` is 1-based: the line's, or the element's."""
 
@@ -246,13 +247,15 @@ def _salvage_object(document: Document, body: bytes, why: str) -> bool:
 
 
 def _lines(document: Document, text: bytes) -> None:
-    numbered = ((number, line) for number, line in enumerate(text.split(b"\n"), 1) if line and not line.isspace())
-    _each(document, numbered, "line")
+    # A stream hands out the lines one by one: splitting would hold a second copy of the whole text.
+    _each(document, enumerate(io.BytesIO(text), 1), "line")
 
 
-def _each(document: Document, pieces: Iterator[tuple[int, bytes]] | enumerate[bytes], word: str) -> None:
+def _each(document: Document, pieces: Iterator[tuple[int, bytes]], word: str) -> None:
     records, total = document.records, 0
     for number, piece in pieces:
+        if piece.isspace():
+            continue
         total += 1
         try:
             records.append(Record(number, sound(piece)))
