@@ -227,7 +227,7 @@ def test_panels_keys_themes_and_an_infeasible_budget(notebook: Callable[..., Not
 
     # Dark, wide and narrow.
     book.theme(light=False)
-    page.wait_for_function("document.querySelector('.cw-strip').dataset.theme === 'dark'")
+    page.wait_for_function("document.querySelector('.cw-strip').dataset.theme === 'dark' && !document.querySelector('#jupyterlab-splash')")
     book.shot("workbench_dark")
     page.set_viewport_size({"width": 1180, "height": 1000})
     page.wait_for_function("getComputedStyle(document.querySelector('.cw-grid')).gridTemplateColumns.split(' ').length === 2")
@@ -251,6 +251,7 @@ def test_panels_keys_themes_and_an_infeasible_budget(notebook: Callable[..., Not
     page.wait_for_function("text => document.querySelector('.cw-header .cw-problem').textContent.includes(text)", arg=f"smallest window that works: {least:,}")
     assert page.locator("[data-field=max_tokens] .cw-least").is_visible()
     assert page.locator(".cw-panel .cw-problem").inner_text() == page.locator(".cw-header .cw-problem").inner_text()
+    page.wait_for_selector(".cw-figure", state="hidden")  # no bars of another budget
     book.shot("workbench_infeasible")
     box = page.locator(".cw-field[data-field=max_tokens] .cw-box")
     box.fill(str(least))
@@ -258,6 +259,7 @@ def test_panels_keys_themes_and_an_infeasible_budget(notebook: Callable[..., Not
     book.becomes("w.selection is None", False)
     agree(book)
     assert page.locator(".cw-header .cw-problem").is_hidden()
+    page.wait_for_selector(".cw-figure", state="visible")
 
 
 def test_text_is_never_markup(notebook: Callable[..., Notebook]) -> None:

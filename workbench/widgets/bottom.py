@@ -14,8 +14,6 @@ from .assets import css, esm
 from .closing import close_whole
 from .session import Session
 
-_HIDDEN = "cw-hidden"
-
 
 class Tabs(anywidget.AnyWidget):
     """The row of tabs. `tab` is the open one's name, or an empty text."""
@@ -36,7 +34,7 @@ class Bottom(ipywidgets.VBox):
         ``Message.index`` of the selected message; -1 for none.
     """
 
-    children: Any
+    children: Any  # its stub would fix the tuple to its first value
     selected = traitlets.Int(-1)
 
     def __init__(self, session: Session) -> None:
@@ -44,7 +42,9 @@ class Bottom(ipywidgets.VBox):
         self._tabs: Any = Tabs()
         self._figure: Any = None
         self._bars: TurnBars | None = None
-        super().__init__([self._tabs])
+        self._place: Any = ipywidgets.Box(layout={"display": "none"})
+        self._place.add_class("cw-place")
+        super().__init__([self._tabs, self._place])
         self.add_class("cw-bottom")
         self._tabs.observe(self._turn, "tab")
         self._tabs.observe(self._resize, "width")
@@ -87,18 +87,13 @@ class Bottom(ipywidgets.VBox):
     @property
     def shown(self) -> bool:
         """Whether the figure is in sight."""
-        return self._figure is not None and _HIDDEN not in self._figure._dom_classes
+        return bool(self._place.layout.display == "block")
 
     def _show(self, shown: bool) -> None:
         """Hide the figure, or show it. It stays in the page: a plotly view that was taken out would still answer to changes."""
-        if self._figure is None:
-            return
-        if shown:
-            self._figure.remove_class(_HIDDEN)
-            if len(self.children) == 1:
-                self.children = (self._tabs, self._figure)
-        else:
-            self._figure.add_class(_HIDDEN)
+        self._place.layout.display = "block" if shown else "none"
+        if shown and not self._place.children:
+            self._place.children = (self._figure,)
 
     def mark(self) -> None:
         """Mark the bar of the selected message."""
@@ -120,16 +115,18 @@ class Bottom(ipywidgets.VBox):
         if self.comm is None:
             return
         self._session = None
-        self.children = ()  # the page takes the figure out while it can still say so: plotly counts its views
+        self._place.children = ()  # the page takes the figure out while it can still say so: plotly counts its views
         self._tabs.unobserve_all()
         self._tabs.on_msg(self._told, remove=True)
         close_whole(self._tabs)
+        close_whole(self._place)
         if self._figure is not None:
             for trace in self._figure.data:
                 trace._click_callbacks.clear()
             close_whole(self._figure)
         self._figure = self._bars = None
         self.unobserve_all()
+        self.children = ()
         super().close()
 
     def __repr__(self) -> str:

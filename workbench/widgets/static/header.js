@@ -12,7 +12,7 @@ export default (() => {
     const act = build("button", { type: "button", class: "cw-button cw-act" });
     const open = build("button", { type: "button", class: "cw-skipped", "aria-expanded": "false" });
     const list = build("ul", { class: "cw-diagnostics", tabindex: 0, "aria-label": "what was skipped", hidden: true });
-    root.append(build("div", { class: "cw-line" }, name, words, problem, build("span", { class: "cw-work" }, task, bar, act), open), list);
+    root.append(build("div", { class: "cw-top" }, build("div", { class: "cw-facts" }, name, words, problem, build("span", { class: "cw-work" }, task, bar, act)), open), list);
 
     function facts() {
       const { name: title, words: facts, tokens: total, counter, range } = model.get("facts");
