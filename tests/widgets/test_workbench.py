@@ -291,8 +291,9 @@ def test_a_large_transcript_shows_quick_numbers_and_then_the_exact_ones(monkeypa
     fresh.close()
 
 
-def test_counting_can_be_cancelled_and_taken_up_again(monkeypatch, transcript):
+def test_counting_can_be_cancelled_and_taken_up_again(monkeypatch):
     monkeypatch.setattr(root_module, "LARGE", 1_000)
+    transcript = made_session(2_000)  # several steps of counting: the flag is looked at between them
     go_on = threading.Event()
 
     @dataclasses.dataclass(frozen=True)
