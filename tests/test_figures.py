@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.synthetic import session as made_session
 from tests.widgets.made import Newest
 from workbench import policies
-from workbench.figures import MARKS, label, turn_bars, turns
+from workbench.figures import COLOURS, DARK, MARKS, label, turn_bars, turns
 from workbench.ledger import count
 from workbench.model import Budget, Message, Source, Text, ToolCall, Transcript
 from workbench.policies import select
@@ -87,3 +90,17 @@ def test_every_policy_can_be_drawn(name):
     bars = turn_bars(selection)
     assert int(bars.tokens.sum()) == int(selection.request.view.tokens[selection.request.view.lead :].sum())
     assert np.all(bars.tokens >= 0)
+
+
+def test_turns_are_numbered_as_in_the_frames_and_the_decision_log():
+    selection = chosen(200, 20_000)
+    drawn = sorted({x for trace in turns(selection).data for x in trace.x})
+    assert drawn == list(range(len(selection.request.view.turns)))
+    assert drawn == sorted(selection.request.view.ledger.turns.index)
+
+
+def test_the_colours_are_those_of_the_other_views():
+    sheet = Path(__file__).parents[1].joinpath("workbench/widgets/static/theme.css").read_text("utf-8")
+    light, dark = (dict(re.findall(r"--cw-(\w+): (#\w+);", part)) for part in sheet.split("[data-jp-theme-light", 1))
+    assert {kind: light[kind] for kind in COLOURS} == COLOURS
+    assert {kind: {**light, **dark}[kind] for kind in DARK} == DARK

@@ -34,6 +34,8 @@ COLOURS = {
     "note": "#cc79a7",
     "framing": "#d3d6da",
 }
+#: Where the dark theme needs another tone: the same as in ``theme.css``.
+DARK = {**COLOURS, "user": "#4aa3df", "assistant": "#2bc79a", "reasoning": "#8fd0f5", "tool_result": "#ee7733", "media": "#f0e442", "framing": "#4b4f56"}
 _REMOVED = (Fate.SUMMARIZED, Fate.DROPPED)
 SIDES = ("kept", "removed")
 
@@ -124,7 +126,7 @@ def turn_traces(bars: TurnBars) -> list[dict[str, Any]]:
 
 
 def _x(bars: TurnBars, bar: int) -> float:
-    return (bars.first[bar] + bars.last[bar]) / 2 + 1
+    return (bars.first[bar] + bars.last[bar]) / 2
 
 
 def _width(bars: TurnBars) -> float:
@@ -132,12 +134,12 @@ def _width(bars: TurnBars) -> float:
 
 
 def _turns(bars: TurnBars, bar: int) -> str:
-    first, last = bars.first[bar] + 1, bars.last[bar] + 1
+    first, last = bars.first[bar], bars.last[bar]
     return f"turn {first:,}" if first == last else f"turns {first:,} to {last:,}"
 
 
-def turns(selection: Selection) -> go.Figure:
-    """Stacked tokens per turn group by kind: survivors solid, removed hatched.
+def turns(selection: Selection, *, dark: bool = False) -> go.Figure:
+    """Stacked tokens per turn group by kind: survivors solid, removed hatched. Turn groups count from 0, as everywhere.
 
     Examples
     --------
@@ -151,20 +153,22 @@ def turns(selection: Selection) -> go.Figure:
     import plotly.graph_objects as go
 
     data = turn_traces(turn_bars(selection))
-    shown = [(kind, side) for kind in KINDS for side in SIDES]
-    traces = [go.Bar(**_style(kind, side), **values) for (kind, side), values in zip(shown, data, strict=True)]
+    names = [kind for kind in KINDS for _ in SIDES]
+    traces = [
+        go.Bar(name=kind.replace("_", " "), legendgroup=kind, marker=marker, hovertemplate="%{hovertext}<extra></extra>", **values)
+        for kind, marker, values in zip(names, turn_markers(dark), data, strict=True)
+    ]
     return go.Figure(traces, go.Layout(**LAYOUT))
 
 
-def _style(kind: str, side: str) -> dict[str, Any]:
-    colour, removed = COLOURS[kind], side == "removed"
-    pattern = {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 5, "solidity": 0.35} if removed else {}
-    return {
-        "name": kind.replace("_", " "),
-        "legendgroup": kind,
-        "marker": {"color": colour, "line": {"width": 0}, "pattern": pattern},
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+def turn_markers(dark: bool = False) -> list[dict[str, Any]]:
+    """Look of the bars, one entry for each kind and side, in the order of `turn_traces`."""
+    markers = []
+    for kind in KINDS:
+        colour = (DARK if dark else COLOURS)[kind]
+        hatch = {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 5, "solidity": 0.35}
+        markers += [{"color": colour, "line": {"width": 0}, "pattern": pattern} for pattern in ({}, hatch)]
+    return markers
 
 
 LAYOUT: dict[str, Any] = {

@@ -263,7 +263,7 @@ def test_a_turn_is_selected_by_click_and_by_key(bench):
         xs = (trace.x[-1],)
 
     bench.bottom._click(trace, Points, None)
-    assert bench.selected == groups[round(trace.x[-1]) - 1].messages[0]
+    assert bench.selected == groups[round(trace.x[-1])].messages[0]
     assert bench.bottom.figure.layout.shapes[0].x0 == round(trace.x[-1]) - 0.5
 
 

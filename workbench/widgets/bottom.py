@@ -23,6 +23,7 @@ class Tabs(anywidget.AnyWidget):
     tab = traitlets.Unicode("").tag(sync=True)
     status = traitlets.Unicode("").tag(sync=True)
     width = traitlets.Int(0).tag(sync=True)
+    dark = traitlets.Bool(False).tag(sync=True)
 
 
 class Bottom(ipywidgets.VBox):
@@ -48,6 +49,7 @@ class Bottom(ipywidgets.VBox):
         self.add_class("cw-bottom")
         self._tabs.observe(self._turn, "tab")
         self._tabs.observe(self._resize, "width")
+        self._tabs.observe(self._recolour, "dark")
         self._tabs.on_msg(self._told)
 
     @property
@@ -104,7 +106,7 @@ class Bottom(ipywidgets.VBox):
         shapes = []
         if turn is not None and bars.first:
             bar = bars.bar_of(turn)
-            edges = {"x0": bars.first[bar] + 0.5, "x1": bars.last[bar] + 1.5}
+            edges = {"x0": bars.first[bar] - 0.5, "x1": bars.last[bar] + 0.5}
             shapes = [
                 {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}, "fillcolor": "rgba(128,128,128,.22)", **edges}
             ]
@@ -135,7 +137,7 @@ class Bottom(ipywidgets.VBox):
     def _make(self, selection: Any) -> Any:
         import plotly.graph_objects as go
 
-        made = go.FigureWidget(figures.turns(selection))
+        made = go.FigureWidget(figures.turns(selection, dark=self._tabs.dark))
         for trace in made.data:
             trace.on_click(self._click)
         made.add_class("cw-figure")
@@ -153,9 +155,15 @@ class Bottom(ipywidgets.VBox):
         if self._figure is not None:
             self._figure.layout.width = change["new"] or None
 
+    def _recolour(self, change: Any) -> None:
+        if self._figure is not None:
+            with self._figure.batch_update():
+                for trace, marker in zip(self._figure.data, figures.turn_markers(change["new"]), strict=True):
+                    trace.marker.update(marker)
+
     def _click(self, _: object, points: Any, __: object) -> None:
         if self._bars is not None and points.xs:
-            self.selected = self._bars.start[self._bars.bar_of(int(points.xs[0] - 1))]
+            self.selected = self._bars.start[self._bars.bar_of(int(points.xs[0]))]
 
     def _told(self, _: object, content: Any, __: object) -> None:
         """Keys: the turn before or after the selected message's."""

@@ -31,6 +31,13 @@ export default (() => {
     ownKeys(root, tidy);
     for (const trait of ["tab", "status"]) tidy.model(model, `change:${trait}`, draw);
     draw();
+    // The figure is drawn by plotly, which knows no CSS variables: its colours come from the kernel.
+    const theme = () => {
+      const dark = document.body.dataset.jpThemeLight === "false";
+      if (dark !== model.get("dark")) { model.set("dark", dark); model.save_changes(); }
+    };
+    onTheme(tidy, theme);
+    theme();
     el.append(root);
     // The figure cannot measure itself before it stands in the page; this row is as wide as it is.
     const measure = afterPause(100, () => {
