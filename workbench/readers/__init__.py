@@ -19,6 +19,8 @@ __all__ = ["SYNONYMS", "Document", "Match", "Reader", "ReaderInfo", "Record", "d
 
 #: Built-in readers, most specific first: of two that are equally sure the earlier one wins.
 _BUILT_IN = ("claude_code", "codex", "openai_responses", "anthropic", "openai_chat")
+#: So many lines are parsed to find the format of a file.
+_HEAD = 400
 #: What formats are called elsewhere.
 SYNONYMS = {"anthropic-messages": "anthropic", "codex-rollout": "codex", "claude-code-lines": "claude-code"}
 
@@ -85,7 +87,7 @@ def read_all(path: str | os.PathLike[str], *, format: str | None = None) -> Sequ
 
 
 def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Transcript]:
-    document = open_document(path)
+    document = open_document(path, head=_HEAD)
     if format is not None:
         reader = get(format)
         name, match = reader.info.name, Match(1.0, (f"format={format} was given",))
@@ -95,6 +97,8 @@ def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Tran
             raise UnknownFormat(f"no reader knows {document.name} ({_seen(document)}); known: {', '.join(_readers())}; pass format=…")
         name, match = ranked[0]
         reader = get(name)
+    if not getattr(reader, "streams", False):
+        document.complete()
     transcripts = reader.read(document)
     if not any(map(_holds_something, transcripts)):
         why = f"; {document.diagnostics[0].text}" if document.diagnostics else ""

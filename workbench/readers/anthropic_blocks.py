@@ -13,6 +13,8 @@ from . import media
 from .jsontext import NotJson, parse
 
 _encode = msgspec.json.Encoder().encode
+#: What the encoder raises for lone surrogates, long integers and deep nesting.
+_NOT_PLAIN = (UnicodeEncodeError, OverflowError, ValueError, TypeError, RecursionError, msgspec.MsgspecError)
 _DEPTH = 20  # documents in results in documents: deeper nesting is no content
 
 
@@ -109,7 +111,10 @@ class Blocks:
         id_, name, arguments = block.get("id"), block.get("name"), block.get("input")
         if type(arguments) is dict and type(id_) is str and type(name) is str and id_:
             self.names[id_] = name
-            return ToolCall(id_, name, arguments, as_json(arguments), server_side)
+            try:
+                return ToolCall(id_, name, arguments, _encode(arguments).decode(), server_side)
+            except _NOT_PLAIN:
+                return ToolCall(id_, name, arguments, as_json(arguments), server_side)
         if type(id_) is not str or type(name) is not str:
             if (id_ is not None and type(id_) is not str) or type(name) is not str:  # old sources have no id: that is no fault
                 self.faults.append("a tool call without a readable id or name")
@@ -227,10 +232,8 @@ def as_json(value: Any) -> str:
     """Compact JSON of a value that came from JSON; ``""`` if it is nested too deeply to be written."""
     try:
         return _encode(value).decode()
-    except (UnicodeEncodeError, OverflowError, ValueError, TypeError, msgspec.MsgspecError):  # lone surrogates, long integers
+    except _NOT_PLAIN:
         pass
-    except RecursionError:
-        return ""
     try:
         return compact_json(value)
     except (RecursionError, ValueError, TypeError):

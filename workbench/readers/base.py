@@ -35,7 +35,11 @@ class Match:
 
 
 class Reader(Protocol):
-    """Reads one format. Add one by an entry point in the group ``workbench.readers``."""
+    """Reads one format. Add one by an entry point in the group ``workbench.readers``.
+
+    A reader that has a true attribute ``streams`` gets a document of which only the head is parsed and takes the records
+    from `Document.stream`, once; any other gets all of them in `Document.records`.
+    """
 
     info: ReaderInfo
 

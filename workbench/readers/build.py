@@ -163,6 +163,21 @@ class Builder:
         if thread is not None and thread != MAIN:
             self._record_thread.setdefault(record, thread)
 
+    def move_records(self, threads: Mapping[int, str]) -> None:
+        """Put records that were accounted for into other threads; messages are moved by `move`."""
+        self._record_thread.update({record: thread for record, thread in threads.items() if record in self._class})
+
+    def rename_thread(self, old: str, new: str) -> None:
+        """Let everything in a thread stand in another one."""
+        for message in self.messages:
+            if message.thread == old:
+                message.thread = new
+        for call in self.calls:
+            if call.thread == old:
+                call.thread = new
+        self._record_thread = {record: new if thread == old else thread for record, thread in self._record_thread.items()}
+        del self.threads[old]
+
     def unknown(self, record: int, type_: str, thread: str | None = None) -> None:
         """Account for a record of a type that this reader does not know: metadata, reported once per type."""
         self.account(record, "metadata", thread)

@@ -7,19 +7,17 @@ thread of their agent; their numbers go on where the session's own end (``meta["
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..model import MAIN, Thread, ToolCall, Transcript
+from ..model import MAIN, Text, Thread, ToolCall, Transcript
 from .base import Match, ReaderInfo
 from .build import Builder
 from .claude_code_files import SideFile, side_files
 from .claude_code_rows import METADATA, Session
-from .claude_code_tree import Threads, threads
+from .claude_code_tree import Tree
 from .fields import mapping, string
 from .source import Document, Record
 
 _TYPES = METADATA | {"user", "assistant", "system"}
-_HEAD = 1_000
+_HEAD = 200
 _SURE = frozenset({"sessionId", "uuid", "parentUuid", "leafUuid", "isSidechain", "messageId", "requestId"})
 
 
@@ -27,10 +25,11 @@ class ClaudeCode:
     """Reader of Claude Code's session files."""
 
     info = ReaderInfo("claude-code", "Claude Code session (JSONL), with subagents", "coding_agent.jsonl")
+    streams = True  # it takes the lines one by one: see `Document.stream`
 
     def detect(self, document: Document) -> Match | None:
         """See `Reader.detect`."""
-        rows = [record.value for record in _records(document)[:400] if type(record.value) is dict]
+        rows = [record.value for record in (_lines(document) or document.records)[:400] if type(record.value) is dict]
         if any(type(message := row.get("message")) is dict and "parts" in message for row in rows):
             return None  # Qwen Code has the same envelope and other messages
         sure = weak = 0
@@ -54,63 +53,55 @@ class ClaudeCode:
 
     def read(self, document: Document) -> list[Transcript]:
         """See `Reader.read`. A file is one session."""
-        records = _records(document)
-        builder = Builder(self.info.name, document, max(document.total, len(records)))
-        session = Session(builder)
-        found = threads(records)
-        _open_threads(builder, found, {MAIN: MAIN})
-        session.lines(records, found.of)
-        _about(builder, records)
-        agents = {agent: thread for thread, agent in found.agents.items() if thread in builder.threads}
-        asked = dict(found.prompts)
+        builder = Builder(self.info.name, document)
+        session, tree = Session(builder), Tree(MAIN)
+        _about(builder, document)
+        lines = _lines(document)
+        session.lines(document.stream() if lines is None else lines, tree)
+        builder.total = document.total if lines is None else len(lines)
+        session.last = max([session.last, builder.total, *document.skipped[-1:]])
+        agents = dict(tree.agents)
         calls: dict[str, str] = {}
-        main_is_agent = bool(found.agents) and not agents
-        if not main_is_agent:
-            _read_side_files(builder, session, document, agents, asked, calls)
+        if tree.only() is None:
+            _read_side_files(builder, session, document, agents, calls)
+        else:
+            builder.id = next(iter(tree.agents), "")
         session.finish()
-        _link(builder, session, agents, asked, calls)
-        if main_is_agent:
-            builder.id = next(iter(found.agents.values()))
+        _link(builder, session, agents, calls)
         return [builder.build()]
 
 
-def _records(document: Document) -> list[Record]:
-    value = document.value
-    if type(value) is not dict:
-        return document.records
-    lines = value.get("loglines")  # the web export wraps the lines
-    return [Record(number, line) for number, line in enumerate(lines, 1)] if type(lines) is list else [Record(1, value)]
+def _lines(document: Document) -> list[Record] | None:
+    """The lines of a file that is one object: of one line, or the export of the web version, which wraps them."""
+    if type(document.value) is not dict:
+        return None
+    lines = document.value.get("loglines")
+    return [Record(number, line) for number, line in enumerate(lines, 1)] if type(lines) is list else document.rows()
 
 
-def _open_threads(builder: Builder, found: Threads, names: dict[str, str]) -> None:
-    """Make the threads of a file known; `names` says how they are called in the transcript."""
-    for thread, (kind, parent) in found.kinds.items():
-        names.setdefault(thread, thread)
-        builder.thread(names[thread], "branch" if kind == "branch" else "subagent", parent=names.get(parent, parent))
-
-
-def _about(builder: Builder, records: list[Record]) -> None:
+def _about(builder: Builder, document: Document) -> None:
     """Take the session's id, version and place from the first lines that have them; they stand in nearly every line."""
     wanted = {"sessionId": "session", "cwd": "cwd", "gitBranch": "git_branch", "version": "version", "slug": "slug"}
-    for record in records[:_HEAD]:
+    for record in (_lines(document) or document.records)[:_HEAD]:
         if type(record.value) is dict:
             for key in [key for key in wanted if string(record.value.get(key))]:
                 builder.meta[wanted.pop(key)] = record.value[key]
     builder.id = builder.meta.get("session", "")
 
 
-def _read_side_files(builder: Builder, session: Session, document: Document, agents: dict[str, str], asked: dict[str, str], calls: dict[str, str]) -> None:
+def _read_side_files(builder: Builder, session: Session, document: Document, agents: dict[str, str], calls: dict[str, str]) -> None:
+    """Read the files of subagents; their threads are added to `agents`, the calls that their notes name to `calls`."""
     files, faults = side_files(document.path, string(builder.meta.get("session")), session.spawned.keys())
     for fault in faults:
         builder.report(None, "side_file", fault)
     opened: list[tuple[str, int]] = []
-    offset = max([document.total, *(record.number for record in document.records[-1:]), *document.skipped[-1:]])
+    offset = session.last
     for file in files:
-        thread = _read_side_file(builder, session, file, offset, agents, asked)
+        opened.append((file.document.name, offset + 1))
+        thread = _read_side_file(builder, session, file, offset, agents)
         if call := string(file.about.get("toolUseId")):
             calls[thread] = call
-        opened.append((file.document.name, offset + 1))
-        offset += max([file.document.total, *(record.number for record in _records(file.document)[-1:]), *file.document.skipped[-1:]])
+        offset = session.last
     if opened:
         builder.meta["side_files"] = tuple(opened)
     missing = [(number, agent) for agent, (_, _, number) in session.spawned.items() if agent not in agents]
@@ -119,35 +110,27 @@ def _read_side_files(builder: Builder, session: Session, document: Document, age
         builder.report(missing[0][0], "missing_subagent", f"{len(missing):,} subagents have no lines here and no file beside it: {names}")
 
 
-def _read_side_file(builder: Builder, session: Session, file: SideFile, offset: int, agents: dict[str, str], asked: dict[str, str]) -> str:
-    document, records = file.document, _records(file.document)
+def _read_side_file(builder: Builder, session: Session, file: SideFile, offset: int, agents: dict[str, str]) -> str:
+    document, lines = file.document, _lines(file.document)
     thread = agents.setdefault(file.agent, file.agent if file.agent not in builder.threads else f"agent {file.agent}")
     builder.thread(thread, "subagent")
-    found = threads(records)
-    names = {MAIN: thread, **{name: f"{thread}/{name}" for name in found.kinds}}
-    _open_threads(builder, found, names)
-    asked |= {names[name]: prompt for name, prompt in found.prompts.items()}
-    asked.setdefault(thread, next((text for record in records if (text := _prompt(record.value))), ""))
+    session.lines(document.stream() if lines is None else lines, Tree(thread, f"{thread}/"), offset)
     for number in document.skipped:
         builder.account(offset + number, "skipped", thread)
+        session.last = max(session.last, offset + number)
     for diagnostic in document.diagnostics:
         builder.report(None, diagnostic.code, f"{document.name}: {diagnostic.text}")
-    session.lines(records, found.of, names, offset)
-    builder.total = (builder.total or 0) + max(document.total, len(records))
+    builder.total = (builder.total or 0) + (document.total if lines is None else len(lines))
     return thread
 
 
-def _prompt(row: Any) -> str:
-    content = mapping(mapping(row).get("message")).get("content")
-    return content.strip() if type(content) is str and mapping(row).get("type") == "user" else ""
-
-
-def _link(builder: Builder, session: Session, agents: dict[str, str], asked: dict[str, str], calls: dict[str, str]) -> None:
+def _link(builder: Builder, session: Session, agents: dict[str, str], calls: dict[str, str]) -> None:
     """Say which call started each subagent: by the result that names it, by its own notes, or by the prompt."""
     if len(builder.threads) == 1:
         return
     thread_of: dict[str, str] = {}
     by_prompt: dict[str, list[str]] = {}
+    asked: dict[str, str] = {}
     for message in builder.messages:
         for part in message.parts:
             if type(part) is ToolCall and part.id:
@@ -155,6 +138,8 @@ def _link(builder: Builder, session: Session, agents: dict[str, str], asked: dic
                 prompt = mapping(part.arguments).get("prompt")
                 if type(prompt) is str:
                     by_prompt.setdefault(prompt.strip(), []).append(part.id)
+            elif type(part) is Text and message.role == "user":
+                asked.setdefault(message.thread, part.text.strip())
     named = {agents[agent]: (call, thread) for agent, (call, thread, _) in session.spawned.items() if agent in agents}
     taken = {call for call, _ in named.values()} | set(calls.values())
     for id_, thread in builder.threads.items():

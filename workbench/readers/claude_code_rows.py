@@ -6,13 +6,14 @@ counts. A tool result is a line of type user. What else is in the file is metada
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, MAIN, META, SYNTHETIC, Compaction, Part, Text, ToolResult
+from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, META, SYNTHETIC, Compaction, Part, Text, ToolResult
 from .anthropic_blocks import Blocks, CompactionBlock
 from .build import Builder, DraftCall, DraftMessage
+from .claude_code_tree import Tree, branches
 from .fields import epoch_ms, mapping, string
 from .source import Record
 from .usage import anthropic as usage_of
@@ -48,15 +49,12 @@ METADATA = frozenset(
 _HARNESS = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>", "[Request interrupted by user", "Caveat: The messages below were")
 
 
-_AS_THEY_ARE: Mapping[str, str] = {}
-
-
 @dataclass(slots=True)
 class _Response:
     message: DraftMessage
     call: DraftCall | None
     content: Any  # of all lines so far
-    uuid: Any
+    uuid: str
     last: Any = None
     usage: Any = None
 
@@ -87,13 +85,17 @@ class Session:
     Parameters
     ----------
     spawned : dict
-        By agent id: the call whose result names it, and the thread of that result.
+        By agent id: the call whose result names it, the thread of that result, and its record.
+    last : int
+        Number of the last record so far.
     """
 
     builder: Builder
     blocks: Blocks = field(default_factory=lambda: Blocks({}, []))
     spawned: dict[str, tuple[str, str, int]] = field(default_factory=dict)
     compactions: list[_Compacted] = field(default_factory=list)
+    last: int = 0
+    _hanging: list[tuple[int, int]] = field(default_factory=list)
     _responses: dict[Any, _Response] = field(default_factory=dict)
     _open: dict[str, _Response] = field(default_factory=dict)
     _newest: dict[str, int] = field(default_factory=dict)
@@ -101,43 +103,63 @@ class Session:
     _lines: dict[str, Any] = field(default_factory=dict)
     _compacted: dict[str, _Compacted] = field(default_factory=dict)
 
-    def lines(self, records: Iterable[Record], thread_of: Mapping[int, str], names: Mapping[str, str] = _AS_THEY_ARE, offset: int = 0) -> None:
-        """Read the lines of a file.
-
-        Parameters
-        ----------
-        thread_of : mapping
-            Thread by record number, where it is not the main one.
-        names : mapping
-            What the file's threads are called in the transcript, where that differs.
-        offset : int
-            Added to the record numbers.
-        """
-        main = names.get(MAIN, MAIN)
+    def lines(self, records: Iterable[Record], tree: Tree, offset: int = 0) -> None:
+        """Read the lines of a file; `offset` is added to their numbers."""
+        main, builder, number, start = tree.main, self.builder, self.last, len(self.builder.messages)
         for record in records:
-            row, number, thread = record.value, record.number, main
-            if number in thread_of:
-                thread = thread_of[number]
-                thread = names.get(thread, thread)
+            row, number = record.value, record.number + offset
             if type(row) is not dict:
-                self.builder.skip(number + offset, "record", f"record {number}: not an object")
+                builder.skip(number, "record", f"record {record.number}: not an object")
                 continue
             kind = row.get("type")
-            if kind is None and mapping(row.get("message")).get("role") in ("user", "assistant"):
-                kind = row["message"]["role"]
+            if kind is None:
+                kind = mapping(row.get("message")).get("role")
+                if kind not in ("user", "assistant"):
+                    builder.skip(number, "record", f"record {record.number}: no type and no message")
+                    continue
+            thread = main
+            if row.get("isSidechain") is True:
+                thread = tree.place(row, kind in ("user", "assistant") and type(row.get("message")) is dict, kind == "user" and not _is_result(row))
+                if thread not in builder.threads:
+                    builder.thread(thread, "subagent", parent=main)
+            elif kind == "assistant" or kind == "user":
+                tree.spoke = True
             if kind == "assistant":
-                self._assistant(number + offset, row, thread)
+                self._assistant(number, row, thread)
             elif kind == "user":
-                self._user(number + offset, row, thread)
+                self._user(number, row, thread)
             elif kind == "system":
-                self._system(number + offset, row, thread)
+                self._system(number, row, thread)
             elif type(kind) is str and kind in METADATA:
-                self._metadata(number + offset, row, kind, thread)
-            elif kind is None:
-                self.builder.skip(number + offset, "record", f"record {number}: no type and no message")
+                self._metadata(number, row, kind, thread)
             else:
-                self.builder.unknown(number + offset, str(kind), thread)
-                self._passes(row)
+                builder.unknown(number, str(kind), thread)
+                self._passes(number, row)
+        self.last = max(self.last, number)
+        self._settle(tree, start)
+
+    def _settle(self, tree: Tree, start: int) -> None:
+        """Put what only the end of a file tells where it belongs: a file of one subagent, and abandoned branches."""
+        builder, messages, only = self.builder, self.builder.messages, tree.only()
+        if only is not None:
+            builder.rename_thread(only, tree.main)
+        moved: dict[int, str] = {}
+        for branch in branches(messages, start, tree.prefix):
+            builder.thread(branch.id, "branch", parent=branch.parent)
+            for message in branch.messages:
+                builder.move(message, branch.id)
+                moved |= dict.fromkeys(message.raw, branch.id)
+        if moved:
+            kinds = set(moved.values())
+            moved |= {number: messages[at].thread for number, at in self._hanging if messages[at].thread in kinds}
+            builder.move_records(moved)
+        self._hanging.clear()
+        if moved or only is not None:
+            for done in self.compactions:
+                number = done.raw[0] if done.summary is None else messages[done.summary].raw[0]
+                done.thread = moved.get(number, tree.main if done.thread == only else done.thread)
+            for agent, (call, thread, number) in self.spawned.items():
+                self.spawned[agent] = (call, moved.get(number, tree.main if thread == only else thread), number)
 
     def _assistant(self, number: int, row: dict[str, Any], thread: str) -> None:
         message = row.get("message")
@@ -147,7 +169,7 @@ class Session:
                 return
         uuid = row.get("uuid")
         if type(uuid) is not str:
-            uuid = None
+            uuid = ""
         elif uuid in self._lines and self._again(number, uuid, message, thread):
             return
         else:
@@ -166,7 +188,7 @@ class Session:
         else:
             self._extend(response, number, content)
             response.uuid = uuid
-        if uuid is not None:
+        if uuid:
             self._index[uuid] = response.message.index
         if key is None:
             self._open[thread] = response
@@ -201,9 +223,9 @@ class Session:
         if response is None or (response.call is not None and response.call.usage is not None):
             return None
         parent = row.get("parentUuid")
-        return response if parent is None or response.uuid is None or parent == response.uuid else None
+        return response if parent is None or not response.uuid or parent == response.uuid else None
 
-    def _begin(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str, uuid: str | None) -> _Response:
+    def _begin(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str, uuid: str) -> _Response:
         builder, model, content = self.builder, message.get("model"), message.get("content")
         ts = epoch_ms(row.get("timestamp"))
         if self._compacted and thread in self._compacted:
@@ -221,7 +243,8 @@ class Session:
         if self.blocks.compacted:
             parts = self._without_compactions(parts, number, thread, ts, call)
         at = None if call is None else call.index
-        draft = builder.message("assistant", parts, number, id=uuid or "", thread=thread, ts=ts, call=at, flags=flags, parent=self._parent(row))  # type: ignore[arg-type]
+        parent = self._message(row.get("parentUuid") or row.get("logicalParentUuid"))
+        draft = builder.message("assistant", parts, number, id=uuid, thread=thread, ts=ts, call=at, flags=flags, parent=parent)  # type: ignore[arg-type]
         self._newest[thread] = draft.index
         return _Response(draft, call, content, uuid)
 
@@ -270,7 +293,7 @@ class Session:
             return
         else:
             self._lines[uuid] = message
-        ts, parent, builder = epoch_ms(row.get("timestamp")), self._parent(row), self.builder
+        ts, parent, builder = epoch_ms(row.get("timestamp")), self._message(row.get("parentUuid") or row.get("logicalParentUuid")), self.builder
         parts = self.blocks.parts(message.get("content"))
         draft = None
         results: list[ToolResult] = []
@@ -320,12 +343,9 @@ class Session:
         """Take a line whose uuid was there before: the same line once more, or one that a compaction kept."""
         done = self._compacted.get(thread)
         index = self._index.get(uuid)
-        if index is None:
+        if index is None or self._lines[uuid] != message:
             return False
-        kept = done is not None and done.repeating and index <= done.after
-        if not kept and self._lines[uuid] != message:
-            return False
-        if kept and done is not None:
+        if done is not None and done.repeating and index <= done.after:
             done.kept.add(index)
         self.builder.extend(self.builder.messages[index], (), number)
         return True
@@ -368,7 +388,7 @@ class Session:
         if not small:
             self._compacted[thread] = done
         self.builder.account(number, "compactions", thread)
-        self._passes(row)
+        self._passes(number, row)
         self._open.pop(thread, None)
 
     def _metadata(self, number: int, row: dict[str, Any], kind: str, thread: str) -> None:
@@ -378,17 +398,20 @@ class Session:
             rank, meta = read[0], self.builder.meta
             if rank >= meta.get("_title_rank", 0):
                 meta["title"], meta["_title_rank"] = title, rank
-        self._passes(row)
+        self._passes(number, row)
 
-    def _passes(self, row: dict[str, Any]) -> None:
+    def _passes(self, number: int, row: dict[str, Any]) -> None:
         """A line that is no message stands between a message and its parent: look through it."""
-        uuid = row.get("uuid")
-        if type(uuid) is str and uuid not in self._index and (parent := self._parent(row)) is not None:
-            self._index[uuid] = parent
+        uuid, named = row.get("uuid"), row.get("parentUuid") or row.get("logicalParentUuid")
+        parent = self._message(named)
+        if parent is not None:
+            self._hanging.append((number, parent))
+            if type(uuid) is str:
+                self._index.setdefault(uuid, parent)
 
-    def _parent(self, row: dict[str, Any]) -> int | None:
-        parent = row.get("parentUuid") or row.get("logicalParentUuid")
-        return self._index.get(parent) if type(parent) is str else None
+    def _message(self, uuid: Any) -> int | None:
+        """Index of the message that a line's uuid stands for."""
+        return self._index.get(uuid) if type(uuid) is str else None
 
     def _faults(self, number: int) -> None:
         for fault in dict.fromkeys(self.blocks.faults):
@@ -401,6 +424,10 @@ class Session:
         messages = self.builder.messages
         live: dict[str, tuple[int, set[int]]] = {}
         for done in self.compactions:
+            after = done.after
+            while after >= 0 and messages[after].thread != done.thread:  # what was last may have turned out to be a branch
+                after -= 1
+            done.after = after
             kept = {index for uuid in done.keep if (index := self._index.get(uuid)) is not None} | done.kept
             if done.segment is not None:
                 head, tail = (self._index.get(uuid) for uuid in done.segment)
@@ -421,6 +448,11 @@ class Session:
 
 _TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title": (3, "customTitle")}
 _first: Callable[..., Any] = lambda row, *keys: next((row[key] for key in keys if row.get(key) is not None), None)  # noqa: E731
+
+
+def _is_result(row: dict[str, Any]) -> bool:
+    content = mapping(row.get("message")).get("content")
+    return type(content) is list and any(type(block) is dict and block.get("type") == "tool_result" for block in content)
 
 
 def _flags(row: dict[str, Any], parts: list[Part]) -> set[str]:

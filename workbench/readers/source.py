@@ -11,6 +11,7 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,8 @@ class Document:
         Numbers of the damaged ones.
     diagnostics : list of Diagnostic
         What was wrong, in order.
+    rest : iterator or None
+        Lines that are not parsed yet, if only the head was asked for; `complete` and `stream` parse them.
     """
 
     path: Path
@@ -70,6 +73,7 @@ class Document:
     skipped: list[int] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     encoding: str = "utf-8"
+    rest: Iterator[tuple[int, bytes]] | None = None
 
     @property
     def name(self) -> str:
@@ -80,6 +84,20 @@ class Document:
         """Add a diagnostic. Beyond a thousand they are dropped; `skipped` still counts every damaged record."""
         if len(self.diagnostics) < MAX_DIAGNOSTICS:
             self.diagnostics.append(Diagnostic(line, code, text))
+
+    def complete(self) -> None:
+        """Parse what is not parsed yet into `records`."""
+        self.records = [*self.stream()]
+
+    def stream(self) -> Iterator[Record]:
+        """Every record once, without keeping those that are not parsed yet: a long file is read in half the memory.
+
+        `total`, `skipped` and `diagnostics` are complete when it ends.
+        """
+        yield from self.records
+        if self.rest is not None:
+            rest, self.rest = self.rest, None
+            yield from _parsed(self, rest, "line")
 
     def rows(self) -> list[Record]:
         """The records; of an object the object itself, as it may be a file of one line."""
@@ -99,8 +117,13 @@ class Document:
         return found
 
 
-def open_document(path: str | os.PathLike[str]) -> Document:
+def open_document(path: str | os.PathLike[str], *, head: int | None = None) -> Document:
     """Read a file and parse its records.
+
+    Parameters
+    ----------
+    head : int, optional
+        Of a file of lines parse only so many, which is enough to find its format.
 
     Raises
     ------
@@ -115,7 +138,11 @@ def open_document(path: str | os.PathLike[str]) -> Document:
         raise ReadError(f"{file.name} is empty: nothing to read; give a file that holds a transcript")
     if not _whole(document, text):
         document.kind = "jsonl"
-        _lines(document, text)
+        # A stream hands out the lines one by one: splitting would hold a second copy of the whole text.
+        document.rest = enumerate(io.BytesIO(text), 1)
+        _each(document, document.rest if head is None else islice(document.rest, head), "line")
+        if head is None or not document.records:
+            document.complete()
     if document.kind == "jsonl" or isinstance(document.value, list):
         _check(document)
     return document
@@ -246,32 +273,31 @@ def _salvage_object(document: Document, body: bytes, why: str) -> bool:
     return True
 
 
-def _lines(document: Document, text: bytes) -> None:
-    # A stream hands out the lines one by one: splitting would hold a second copy of the whole text.
-    _each(document, enumerate(io.BytesIO(text), 1), "line")
-
-
 def _each(document: Document, pieces: Iterator[tuple[int, bytes]], word: str) -> None:
-    records, total = document.records, 0
+    document.total = 0
+    document.records = [*_parsed(document, pieces, word)]
+
+
+def _parsed(document: Document, pieces: Iterator[tuple[int, bytes]], word: str) -> Iterator[Record]:
+    """Parse pieces one by one; a damaged one is reported and left out."""
     for number, piece in pieces:
-        if piece.isspace():
-            continue
-        total += 1
         try:
-            records.append(Record(number, sound(piece)))
-            continue
+            value = sound(piece)
         except NotJson:
-            pass
-        try:
-            parsed = parse(piece)
-        except NotJson as why:
-            document.skipped.append(number)
-            document.report(number, "json", f"{word} {number}: not JSON ({why})")
-            continue
-        for fault in parsed.faults:
-            document.report(number, "json", f"{word} {number}: {fault}")
-        records.append(Record(number, parsed.value))
-    document.total = total
+            if piece.isspace():
+                continue
+            try:
+                parsed = parse(piece)
+            except NotJson as why:
+                document.total += 1
+                document.skipped.append(number)
+                document.report(number, "json", f"{word} {number}: not JSON ({why})")
+                continue
+            for fault in parsed.faults:
+                document.report(number, "json", f"{word} {number}: {fault}")
+            value = parsed.value
+        document.total += 1
+        yield Record(number, value)
 
 
 def _check(document: Document) -> None:
