@@ -222,7 +222,7 @@ def test_panels_keys_themes_and_an_infeasible_budget(notebook: Callable[..., Not
     page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
     page.wait_for_selector(".cw-figure .hoverlayer .hovertext")
     page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
-    book.becomes("w.selected", book.python("w.ledger.view().turns[round([t for t in w.bottom.figure.data if len(t.x or ())][-1].x[-1]) - 1].messages[0]"))
+    book.becomes("w.selected", book.python("w.ledger.view().turns[round([t for t in w.bottom.figure.data if len(t.x or ())][-1].x[-1])].messages[0]"))
     agree(book)
 
     # Dark, wide and narrow.
