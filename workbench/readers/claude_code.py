@@ -7,6 +7,8 @@ thread of their agent; their numbers go on where the session's own end (``meta["
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..model import MAIN, Text, Thread, ToolCall, Transcript
 from .base import Match, ReaderInfo
 from .build import Builder
@@ -14,10 +16,9 @@ from .claude_code_files import SideFile, side_files
 from .claude_code_rows import METADATA, Session
 from .claude_code_tree import Tree
 from .fields import mapping, string
-from .source import Document, Record
+from .source import Document
 
 _TYPES = METADATA | {"user", "assistant", "system"}
-_HEAD = 200
 _SURE = frozenset({"sessionId", "uuid", "parentUuid", "leafUuid", "isSidechain", "messageId", "requestId"})
 
 
@@ -29,7 +30,7 @@ class ClaudeCode:
 
     def detect(self, document: Document) -> Match | None:
         """See `Reader.detect`."""
-        rows = [record.value for record in (_lines(document) or document.records)[:400] if type(record.value) is dict]
+        rows = _head(document, 400)
         if any(type(message := row.get("message")) is dict and "parts" in message for row in rows):
             return None  # Qwen Code has the same envelope and other messages
         sure = weak = 0
@@ -71,21 +72,27 @@ class ClaudeCode:
         return [builder.build()]
 
 
-def _lines(document: Document) -> list[Record] | None:
+def _lines(document: Document) -> list[tuple[int, Any]] | None:
     """The lines of a file that is one object: of one line, or the export of the web version, which wraps them."""
     if type(document.value) is not dict:
         return None
     lines = document.value.get("loglines")
-    return [Record(number, line) for number, line in enumerate(lines, 1)] if type(lines) is list else document.rows()
+    return [*enumerate(lines if type(lines) is list else [document.value], 1)]
+
+
+def _head(document: Document, size: int) -> list[dict[str, Any]]:
+    """The first lines that are objects."""
+    lines = _lines(document)
+    values = [line for _, line in lines[:size]] if lines is not None else [record.value for record in document.records[:size]]
+    return [value for value in values if type(value) is dict]
 
 
 def _about(builder: Builder, document: Document) -> None:
     """Take the session's id, version and place from the first lines that have them; they stand in nearly every line."""
     wanted = {"sessionId": "session", "cwd": "cwd", "gitBranch": "git_branch", "version": "version", "slug": "slug"}
-    for record in (_lines(document) or document.records)[:_HEAD]:
-        if type(record.value) is dict:
-            for key in [key for key in wanted if string(record.value.get(key))]:
-                builder.meta[wanted.pop(key)] = record.value[key]
+    for row in _head(document, 200):
+        for key in [key for key in wanted if string(row.get(key))]:
+            builder.meta[wanted.pop(key)] = row[key]
     builder.id = builder.meta.get("session", "")
 
 

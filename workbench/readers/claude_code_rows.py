@@ -15,7 +15,6 @@ from .anthropic_blocks import Blocks, CompactionBlock
 from .build import Builder, DraftCall, DraftMessage
 from .claude_code_tree import Tree, branches
 from .fields import epoch_ms, mapping, string
-from .source import Record
 from .usage import anthropic as usage_of
 from .usage import tokens
 
@@ -103,19 +102,19 @@ class Session:
     _lines: dict[str, Any] = field(default_factory=dict)
     _compacted: dict[str, _Compacted] = field(default_factory=dict)
 
-    def lines(self, records: Iterable[Record], tree: Tree, offset: int = 0) -> None:
-        """Read the lines of a file; `offset` is added to their numbers."""
+    def lines(self, records: Iterable[tuple[int, Any]], tree: Tree, offset: int = 0) -> None:
+        """Read the lines of a file, by number and value; `offset` is added to the numbers."""
         main, builder, number, start = tree.main, self.builder, self.last, len(self.builder.messages)
-        for record in records:
-            row, number = record.value, record.number + offset
+        for line, row in records:
+            number = line + offset
             if type(row) is not dict:
-                builder.skip(number, "record", f"record {record.number}: not an object")
+                builder.skip(number, "record", f"record {line}: not an object")
                 continue
             kind = row.get("type")
             if kind is None:
                 kind = mapping(row.get("message")).get("role")
                 if kind not in ("user", "assistant"):
-                    builder.skip(number, "record", f"record {record.number}: no type and no message")
+                    builder.skip(number, "record", f"record {line}: no type and no message")
                     continue
             thread = main
             if row.get("isSidechain") is True:

@@ -42,10 +42,10 @@ def epoch_ms(value: Any) -> int | None:
     >>> epoch_ms("1970-01-01T00:00:01.5Z"), epoch_ms(1_700_000_000), epoch_ms(1_700_000_000_123), epoch_ms("soon")
     (1500, 1700000000000, 1700000000123, None)
     """
-    if isinstance(value, str) and 8 <= len(value) <= 40:
+    if type(value) is str and 8 <= len(value) <= 40:
         try:
             moment = datetime.fromisoformat(value)
-            since = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)) - _EPOCH
+            since = moment - _EPOCH if moment.tzinfo is not None else moment.replace(tzinfo=UTC) - _EPOCH
         except (ValueError, OverflowError):
             return None
         return since.days * 86_400_000 + since.seconds * 1000 + (since.microseconds + 500) // 1000

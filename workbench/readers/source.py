@@ -11,7 +11,7 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -87,17 +87,20 @@ class Document:
 
     def complete(self) -> None:
         """Parse what is not parsed yet into `records`."""
-        self.records = [*self.stream()]
-
-    def stream(self) -> Iterator[Record]:
-        """Every record once, without keeping those that are not parsed yet: a long file is read in half the memory.
-
-        `total`, `skipped` and `diagnostics` are complete when it ends.
-        """
-        yield from self.records
         if self.rest is not None:
             rest, self.rest = self.rest, None
-            yield from _parsed(self, rest, "line")
+            self.records += [Record(number, value) for number, value in _parsed(self, rest, "line")]
+
+    def stream(self) -> Iterator[tuple[int, Any]]:
+        """Number and value of every record once, without keeping those that are not parsed yet.
+
+        A long file takes half the memory so. `total`, `skipped` and `diagnostics` are complete when it ends.
+        """
+        parsed = ((record.number, record.value) for record in self.records)
+        if self.rest is None:
+            return parsed
+        rest, self.rest = self.rest, None
+        return chain(parsed, _parsed(self, rest, "line"))
 
     def rows(self) -> list[Record]:
         """The records; of an object the object itself, as it may be a file of one line."""
@@ -275,29 +278,33 @@ def _salvage_object(document: Document, body: bytes, why: str) -> bool:
 
 def _each(document: Document, pieces: Iterator[tuple[int, bytes]], word: str) -> None:
     document.total = 0
-    document.records = [*_parsed(document, pieces, word)]
+    document.records = [Record(number, value) for number, value in _parsed(document, pieces, word)]
 
 
-def _parsed(document: Document, pieces: Iterator[tuple[int, bytes]], word: str) -> Iterator[Record]:
+def _parsed(document: Document, pieces: Iterator[tuple[int, bytes]], word: str) -> Iterator[tuple[int, Any]]:
     """Parse pieces one by one; a damaged one is reported and left out."""
-    for number, piece in pieces:
-        try:
-            value = sound(piece)
-        except NotJson:
-            if piece.isspace():
+    good = 0
+    try:
+        for number, piece in pieces:
+            try:
+                yield number, sound(piece)
+                good += 1
                 continue
+            except NotJson:
+                if piece.isspace():
+                    continue
+            document.total += 1
             try:
                 parsed = parse(piece)
             except NotJson as why:
-                document.total += 1
                 document.skipped.append(number)
                 document.report(number, "json", f"{word} {number}: not JSON ({why})")
                 continue
             for fault in parsed.faults:
                 document.report(number, "json", f"{word} {number}: {fault}")
-            value = parsed.value
-        document.total += 1
-        yield Record(number, value)
+            yield number, parsed.value
+    finally:
+        document.total += good
 
 
 def _check(document: Document) -> None:
