@@ -126,8 +126,8 @@ def test_show_gives_the_selection_s_own_numbers() -> None:
     assert (numbers["before"], numbers["after"], numbers["available"]) == (selection.before_tokens, selection.after_tokens, BUDGET.available)
     assert (strip.max_tokens, strip.step["limit"]) == (BUDGET.max_tokens, "40 messages")
     version = strip.step["version"]
-    strip.show(None, Budget(12_000, 200, 100), needed=12_000, available=11_700, culprit="fixed part")
-    assert strip.step["over"] == {"needed": 12_000, "available": 11_700, "culprit": "fixed part"}
+    strip.show(None, Budget(12_000, 200, 100), needed=12_000, available=11_700)
+    assert strip.step["over"] == {"needed": 12_000, "available": 11_700}
     assert "fates" not in strip.step
     assert "limit" not in strip.step
     assert strip.step["version"] == version + 1

@@ -42,7 +42,7 @@ class Side(anywidget.AnyWidget):
     selected = traitlets.Int(-1).tag(sync=True)
     tab = traitlets.Enum(TABS, "note").tag(sync=True)
     content = traitlets.Dict().tag(sync=True)
-    alarms = traitlets.Int(0).tag(sync=True)
+    alarms = traitlets.Int(-1).tag(sync=True)  # -1: nothing was checked
 
     def __init__(self, session: Session) -> None:
         self._session: Session | None = session
@@ -70,7 +70,7 @@ class Side(anywidget.AnyWidget):
         else:
             content = {"note": notes(selection), "why": why(session, selection)}
         with self.hold_sync():
-            self.alarms = len(selection.findings) if selection is not None else 0
+            self.alarms = len(selection.findings) if selection is not None else -1
             self.content = {"tab": self.tab, **content}
 
     def close(self) -> None:

@@ -70,7 +70,6 @@ class Strip(anywidget.AnyWidget):
         *,
         needed: int | None = None,
         available: int | None = None,
-        culprit: str | None = None,
         own_limit: str | None = None,
     ) -> None:
         """Show a selection, or why there is none.
@@ -79,8 +78,8 @@ class Strip(anywidget.AnyWidget):
         ----------
         selection : Selection or None
             Of the view that this strip is bound to.
-        needed, available, culprit
-            From a `BudgetError`: the strip shows the overflow.
+        needed, available : int, optional
+            From a `BudgetError`: the strip shows the overflow. Why is the header's to say.
         own_limit : str, optional
             What bounds a policy that ignores the budget: "40 messages".
 
@@ -103,7 +102,7 @@ class Strip(anywidget.AnyWidget):
             numbers["after"] = selection.after_tokens
             step |= {"fates": pack_fates(selection.fate_codes), **pack_sent(sent(selection), selection.fate_codes)}
         elif needed is not None:
-            step["over"] = {"needed": needed, "available": budget.available if available is None else available, "culprit": culprit or "needed"}
+            step["over"] = {"needed": needed, "available": budget.available if available is None else available}
         if own_limit:
             step["limit"] = own_limit
         with self.hold_sync():

@@ -224,8 +224,8 @@ class Workbench(ipywidgets.Box):
             self.controls.refresh_bounds()
         self.reader.pins = sorted(session.pins)
         limit = session.policy.info.limit
-        needed = (problem.needed, problem.available, problem.culprit) if isinstance(problem, BudgetError) else (None, None, None)
-        self.strip.show(selection, session.budget, needed=needed[0], available=needed[1], culprit=needed[2], own_limit=None if limit == "budget" else limit)
+        needed, available = (problem.needed, problem.available) if isinstance(problem, BudgetError) else (None, None)
+        self.strip.show(selection, session.budget, needed=needed, available=available, own_limit=None if limit == "budget" else limit)
         self.controls.refresh()
         self.header.refresh()
 

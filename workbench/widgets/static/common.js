@@ -5,7 +5,7 @@ const FATES = ["kept", "edited", "summarized", "dropped"];
 const ROLES = ["system", "user", "assistant", "tool", "note"];
 
 const words = (kind) => kind.replace("_", " ");
-const count = (number) => number.toLocaleString("en-US");
+const count = (number) => number.toLocaleString("en-US").replace("-", "−");
 const several = (messages) => `${count(messages)} message${messages === 1 ? "" : "s"}`;
 
 // An element with a class and, as text only, its words.

@@ -33,7 +33,7 @@ export default (() => {
         tab.setAttribute("aria-selected", String(on));
         tab.tabIndex = on ? 0 : -1;
         if (tab.dataset.tab === "checks") {
-          setText(tab, alarms ? `Checks ${count(alarms)}` : "Checks ✓");
+          setText(tab, alarms > 0 ? `Checks ${count(alarms)}` : alarms === 0 ? "Checks ✓" : "Checks");
           tab.classList.toggle("cw-bad", alarms > 0);
         }
       }

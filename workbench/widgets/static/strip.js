@@ -87,7 +87,7 @@ function render({ model, el }) {
     const shown = m.known, x = s.y(m.available), right = width - RIGHT / 2, parked = x > right, gone = x < LEFT - 1;
     const at = parked ? right : Math.max(LEFT, x), sum = `budget ${count(m.available)} = ${count(m.max)} − ${count(m.reserve)} − ${count(m.margin)}`;
     let text = sum;
-    if (now.over) text = `${now.over.culprit} ${count(now.over.needed)} > ${count(now.over.available)} · ${sum}`;
+    if (now.over) text = `needs ${count(now.over.needed)} · ${sum}`; // the header says why
     else if (now.limit) text = `${sum} · not what bounds this policy: ${now.limit}`;
     else if (m.after > m.available) text = `${sum} · ${count(m.after - m.available)} over`;
     else if (parked) text = `${sum} →`;
