@@ -6,17 +6,17 @@ counts. A tool result is a line of type user. What else is in the file is metada
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, META, SYNTHETIC, Compaction, Part, Text, ToolResult
+from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, META, SYNTHETIC, Part, Text, ToolResult
 from .anthropic_blocks import Blocks, CompactionBlock
 from .build import Builder, DraftCall, DraftMessage
+from .claude_code_compact import BOUNDARIES, Compacted, from_boundary, frozen
 from .claude_code_tree import Tree, branches
 from .fields import epoch_ms, mapping, string
 from .usage import anthropic as usage_of
-from .usage import tokens
 
 #: Types of lines that are not part of the conversation.
 METADATA = frozenset(
@@ -59,25 +59,6 @@ class _Response:
 
 
 @dataclass(slots=True)
-class _Compacted:
-    """A compaction whose summary and kept messages may still come."""
-
-    thread: str
-    after: int
-    kind: str
-    trigger: str | None
-    before: int | None
-    rest: int | None
-    keep: list[str]
-    segment: tuple[str, str] | None
-    raw: list[int]
-    summary: int | None = None
-    call: int | None = None
-    kept: set[int] = field(default_factory=set)
-    repeating: bool = True  # until something new is said, lines that were there before are those it kept
-
-
-@dataclass(slots=True)
 class Session:
     """Reads lines one by one into a builder. Nothing in a line makes it raise.
 
@@ -92,7 +73,7 @@ class Session:
     builder: Builder
     blocks: Blocks = field(default_factory=lambda: Blocks({}, []))
     spawned: dict[str, tuple[str, str, int]] = field(default_factory=dict)
-    compactions: list[_Compacted] = field(default_factory=list)
+    compactions: list[Compacted] = field(default_factory=list)
     last: int = 0
     _hanging: list[tuple[int, int]] = field(default_factory=list)
     _responses: dict[Any, _Response] = field(default_factory=dict)
@@ -100,7 +81,7 @@ class Session:
     _newest: dict[str, int] = field(default_factory=dict)
     _index: dict[str, int] = field(default_factory=dict)
     _lines: dict[str, Any] = field(default_factory=dict)
-    _compacted: dict[str, _Compacted] = field(default_factory=dict)
+    _compacted: dict[str, Compacted] = field(default_factory=dict)
 
     def lines(self, records: Iterable[tuple[int, Any]], tree: Tree, offset: int = 0) -> None:
         """Read the lines of a file, by number and value; `offset` is added to the numbers."""
@@ -272,7 +253,7 @@ class Session:
                 rest.append(part)
                 continue
             at = None if call is None else call.index
-            done = _Compacted(thread, self._newest.get(thread, -1), "summary", "server", None, None, [], None, [], call=at)
+            done = Compacted(thread, self._newest.get(thread, -1), trigger="server", raw=(number,), call=at)
             draft = self.builder.message("assistant", part.parts, number, thread=thread, ts=ts, call=at, flags=(COMPACT_SUMMARY,))
             done.summary = self._newest[thread] = draft.index
             self.compactions.append(done)
@@ -352,39 +333,19 @@ class Session:
     def _summary(self, draft: DraftMessage, before: int, thread: str) -> None:
         done = self._compacted.get(thread)
         if done is None or done.summary is not None or not done.repeating:
-            done = _Compacted(thread, before, "summary", None, None, None, [], None, [*draft.raw])
+            done = Compacted(thread, before, raw=draft.raw)
             self.compactions.append(done)
             self._compacted[thread] = done
         done.summary = draft.index
 
     def _system(self, number: int, row: dict[str, Any], thread: str) -> None:
         subtype = row.get("subtype")
-        if subtype not in ("compact_boundary", "microcompact_boundary"):
+        if subtype not in BOUNDARIES:
             self._metadata(number, row, "system", thread)
             return
-        about = mapping(_first(row, "compactMetadata", "compact_metadata", "microcompactMetadata", "microcompact_metadata"))
-        before = tokens(_first(about, "preTokens", "pre_tokens"))
-        rest = tokens(_first(about, "postTokens", "post_tokens"))
-        small = subtype == "microcompact_boundary"
-        if small and rest is None and before is not None:
-            saved = tokens(_first(about, "tokensSaved", "tokens_saved"))
-            rest = before - saved if saved is not None and saved <= before else None
-        keep = mapping(about.get("preservedMessages")).get("uuids")
-        segment = mapping(about.get("preservedSegment"))
-        head, tail = segment.get("headUuid"), segment.get("tailUuid")
-        done = _Compacted(
-            thread,
-            self._newest.get(thread, -1),
-            "edit" if small else "summary",
-            string(about.get("trigger")) or None,
-            before,
-            rest,
-            [item for item in keep if type(item) is str] if type(keep) is list else [],
-            (head, tail) if type(head) is str and type(tail) is str else None,
-            [number],
-        )
+        done = from_boundary(row, number, thread, self._newest.get(thread, -1))
         self.compactions.append(done)
-        if not small:
+        if done.kind != "edit":
             self._compacted[thread] = done
         self.builder.account(number, "compactions", thread)
         self._passes(number, row)
@@ -420,33 +381,10 @@ class Session:
     def finish(self) -> None:
         """Freeze the compactions, now that all messages are known."""
         self.builder.meta.pop("_title_rank", None)
-        messages = self.builder.messages
-        live: dict[str, tuple[int, set[int]]] = {}
-        for done in self.compactions:
-            after = done.after
-            while after >= 0 and messages[after].thread != done.thread:  # what was last may have turned out to be a branch
-                after -= 1
-            done.after = after
-            kept = {index for uuid in done.keep if (index := self._index.get(uuid)) is not None} | done.kept
-            if done.segment is not None:
-                head, tail = (self._index.get(uuid) for uuid in done.segment)
-                if head is not None and tail is not None:
-                    kept.update(range(head, tail + 1))
-            kept = {index for index in kept if index <= done.after and messages[index].thread == done.thread}
-            if done.kind == "edit":  # nothing left the context but what some results held
-                since, base = live.get(done.thread, (-1, set()))
-                kept = base | {index for index in range(since + 1, done.after + 1) if messages[index].thread == done.thread}
-            kept.discard(-1 if done.summary is None else done.summary)
-            self.builder.compactions.append(
-                Compaction(
-                    done.after, done.kind, done.trigger, done.before, done.rest, done.summary, tuple(sorted(kept)), done.thread, done.call, tuple(done.raw)
-                )
-            )
-            live[done.thread] = (done.after, kept if done.summary is None else {*kept, done.summary})
+        self.builder.compactions += frozen(self.compactions, self.builder.messages, self._index)
 
 
 _TITLES = {"summary": (1, "summary"), "ai-title": (2, "aiTitle"), "custom-title": (3, "customTitle")}
-_first: Callable[..., Any] = lambda row, *keys: next((row[key] for key in keys if row.get(key) is not None), None)  # noqa: E731
 
 
 def _is_result(row: dict[str, Any]) -> bool:
