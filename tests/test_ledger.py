@@ -367,3 +367,10 @@ def test_sums_are_exact_on_real_files(folder):
             check_sums(count(transcript, "bytes/4"))
             seen += 1
     assert seen > 3
+
+
+def test_b49_a_conversation_in_which_nothing_was_said_costs_nothing():
+    view = count(Transcript("t", Source("openai-chat")), RatioCounter()).view()
+    assert (view.total, view.fixed, sum(view.by_kind.values())) == (0, 0, 0)
+    asked = count(Transcript("t", Source("openai-chat"), system=("Be brief.",)), RatioCounter()).view()
+    assert asked.total == asked.fixed > asked.by_kind["system"] > 0

@@ -221,7 +221,10 @@ class Ledger:
         indices = np.array(transcript.history(thread, history), np.int64)
         lead = len(transcript.fixed(thread))
         kinds = self.kind_tokens[indices]
-        fixed = kinds[:lead].sum(axis=0) + self._outside(thread)
+        fixed = kinds[:lead].sum(axis=0)
+        outside = self._outside(thread)
+        if len(indices) or outside[KIND["system"]] or outside[KIND["tools"]]:  # else there is nothing to send, and no request
+            fixed += outside
         messages = tuple(transcript.messages[index] for index in indices.tolist())
         return View(self, thread, history, indices, messages, lead, self.message_tokens[indices], kinds, fixed)
 

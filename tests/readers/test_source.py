@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -236,3 +237,11 @@ def test_the_document_is_told_by_its_content(tmp_path: Path) -> None:
     assert open_document(pretty).value == CLAUDE[0]
     with pytest.raises(WorkbenchError):
         open_document(tmp_path / ("n" * 300))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_or_a_device_is_refused_before_it_can_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for path in (tmp_path / "pipe.jsonl", Path(os.devnull)):
+        with pytest.raises(ReadError, match=rf"^{path.name} is a pipe or a device, not a file"):
+            readers.read(path)

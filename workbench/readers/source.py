@@ -155,6 +155,8 @@ def _bytes_of(file: Path) -> bytes:
     try:
         if file.is_dir():
             raise ReadError(f"{file.name or file} is a directory: give a file in it")
+        if file.exists() and not file.is_file():  # a pipe may never end, and a device never does
+            raise ReadError(f"{file.name} is a pipe or a device, not a file: save what it gives to a file and read that")
         data = file.read_bytes()
     except FileNotFoundError:
         raise ReadError(f"{file}: no such file; check the path") from None
