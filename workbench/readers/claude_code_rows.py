@@ -141,19 +141,26 @@ class Session:
             for agent, (call, thread, number) in self.spawned.items():
                 self.spawned[agent] = (call, moved.get(number, tree.main if thread == only else thread), number)
 
-    def _assistant(self, number: int, row: dict[str, Any], thread: str) -> None:
+    def _line(self, number: int, row: dict[str, Any], thread: str) -> tuple[dict[str, Any], str] | None:
+        """The message of a line and the line's id; None if there is nothing in it, or the line stood before."""
         message = row.get("message")
         if type(message) is not dict:
             message = self._odd_message(number, message)
             if message is None:
-                return
+                return None
         uuid = row.get("uuid")
         if type(uuid) is not str:
-            uuid = ""
-        elif uuid in self._lines and self._again(number, uuid, message, thread):
+            return message, ""
+        if uuid in self._lines and self._again(number, uuid, message, thread):
+            return None
+        self._lines[uuid] = message
+        return message, uuid
+
+    def _assistant(self, number: int, row: dict[str, Any], thread: str) -> None:
+        line = self._line(number, row, thread)
+        if line is None:
             return
-        else:
-            self._lines[uuid] = message
+        message, uuid = line
         id_, content = message.get("id"), message.get("content")
         if type(id_) is str and id_:
             request = row.get("requestId")
@@ -261,18 +268,10 @@ class Session:
         return rest
 
     def _user(self, number: int, row: dict[str, Any], thread: str) -> None:
-        message = row.get("message")
-        if type(message) is not dict:
-            message = self._odd_message(number, message)
-            if message is None:
-                return
-        uuid = row.get("uuid")
-        if type(uuid) is not str:
-            uuid = ""
-        elif uuid in self._lines and self._again(number, uuid, message, thread):
+        line = self._line(number, row, thread)
+        if line is None:
             return
-        else:
-            self._lines[uuid] = message
+        message, uuid = line
         ts, parent, builder = epoch_ms(row.get("timestamp")), self._message(row.get("parentUuid") or row.get("logicalParentUuid")), self.builder
         parts = self.blocks.parts(message.get("content"))
         draft = None

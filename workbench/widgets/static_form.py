@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..figures import COLOURS
 from ..ledger import KIND
 from ..model import KINDS
 from ..policies.base import FATES, Fate, Selection
@@ -14,18 +15,6 @@ from .wire import Sent, sent
 COLUMNS = 480  # at most so many marks in a row
 _WIDTH, _LEFT, _HEIGHT, _ROW = 960, 70, 196, 40
 _TOP = {"before": 20, "after": 102}
-_COLOURS = {
-    "system": "#8a8f98",
-    "tools": "#b9bdc5",
-    "user": "#0072b2",
-    "assistant": "#009e73",
-    "reasoning": "#56b4e9",
-    "tool_call": "#e69f00",
-    "tool_result": "#d55e00",
-    "media": "#c7b800",
-    "note": "#cc79a7",
-    "framing": "#d3d6da",
-}
 _NOTE = 4  # a style beside the four fates: a block that is no message of the history
 Segments = tuple[list[int], list[int]]  # tokens, style: fate × 16 + kind
 
@@ -71,7 +60,7 @@ def _legend(before: Segments, after: Segments) -> str:
     for code, name in enumerate(KINDS):
         if code in present:
             word = name.replace("_", " ")
-            drawn.append(f'<circle cx="{x:.0f}" cy="184" r="5" fill="{_COLOURS[name]}"/>' + _label(x + 9, 188, word))
+            drawn.append(f'<circle cx="{x:.0f}" cy="184" r="5" fill="{COLOURS[name]}"/>' + _label(x + 9, 188, word))
             x += 28 + 6.6 * len(word)
     return "".join(drawn) + _label(x, 188, "full kept · lighter summarized · outline dropped")
 
@@ -118,7 +107,7 @@ def _marks(segments: Segments, scale: int, top: int) -> list[str]:
 
 
 def _mark(style: int, left: float, right: float, top: int) -> str:
-    fate, colour = style // 16, _COLOURS[KINDS[style % 16]]
+    fate, colour = style // 16, COLOURS[KINDS[style % 16]]
     height = {Fate.SUMMARIZED: 0.6, Fate.DROPPED: 0.35}.get(Fate(fate), 1) * _ROW if fate < len(FATES) else _ROW
     paint = f'fill="{colour}"'
     if fate == Fate.SUMMARIZED:
