@@ -166,15 +166,32 @@ def test_every_dependency_is_pinned_for_every_python() -> None:
             assert wanted.specifier.contains(pinned, prereleases=True), f"{wanted} does not allow the pin {pinned}"
 
 
-def test_what_is_imported_is_declared() -> None:
+def declared(*extras: str) -> set[str]:
+    """Import names of the required packages and of some extras; a name differs from its package's by hyphens only."""
     import tomllib
 
     from packaging.requirements import Requirement
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    declared = {Requirement(text).name.replace("-", "_").lower() for text in project["dependencies"]} | {"traitlets"}  # ipywidgets is made of it
+    texts = [*project["dependencies"], *(text for extra in extras for text in project["optional-dependencies"][extra])]
+    return {Requirement(text).name.replace("-", "_").lower() for text in texts} | {"traitlets"}  # ipywidgets is made of it
+
+
+def test_what_is_imported_is_declared() -> None:
     used = {name.split(".")[0] for path in modules() for name, _, _ in imports(path)}
-    assert used - set(sys.stdlib_module_names) - {"workbench"} - declared == set()
+    assert used - set(sys.stdlib_module_names) - {"workbench"} - declared() == set()
+
+
+def test_what_the_tests_import_is_declared() -> None:
+    used = set()
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                used |= {name.name.split(".")[0] for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                used.add((node.module or "").split(".")[0])
+    shipped_with = {"_pytest", "pip", "tiktoken_ext", "traitlets"}  # parts of pytest, Python, tiktoken and ipywidgets
+    assert used - set(sys.stdlib_module_names) - {"workbench", "tests"} - shipped_with - declared("test") == set()
 
 
 TEXTS = {".py", ".md", ".toml", ".txt", ".js", ".css", ".ipynb", ""}

@@ -138,6 +138,10 @@ def test_selected_and_pins_are_checked(ledger):
             session.selected = wrong
     with pytest.raises(WorkbenchError, match="pin 999"):
         session.pins = [999]
+    with pytest.raises(WorkbenchError, match="selected = 'x': give a message's index"):
+        session.selected = "x"
+    session.selected = ledger.messages.index[1]
+    assert session.selected == 1
 
 
 def test_reset_goes_back_to_the_start(ledger):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import operator
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -150,7 +151,12 @@ class Session:
 
     @selected.setter
     def selected(self, index: int | None) -> None:
-        index = None if index is None or index < 0 else int(index)
+        if index is not None:
+            try:
+                index = operator.index(index)  # a frame's index is numpy's
+            except TypeError:
+                raise WorkbenchError(f"selected = {index!r}: give a message's index, or None") from None
+            index = None if index < 0 else index
         if index is not None and index >= len(self._ledger.transcript.messages):
             raise WorkbenchError(f"there is no message {index}; choose 0 to {len(self._ledger.transcript.messages) - 1}")
         if index != self._selected:
