@@ -30,7 +30,7 @@ def figures() -> Iterator[Figure]:
     def again() -> None:
         count(transcript, counter)
 
-    loop, first, second = cpu_times(bare, cold, again, rounds=3)
+    loop, first, second = cpu_times(bare, cold, again)
     yield Figure.at_most("count 10k messages / 20 MB cold, of a bare encode_ordinary loop's CPU", first / loop, 1.1)
     yield Figure.at_most("count again, of cold", second / first, 0.06)
     yield Figure.at_most("longest stall of another thread while counting cold, ms", _longest_stall(cold) * 1000, 100)
