@@ -11,10 +11,10 @@ from typing import Any
 
 from workbench.systems import rustjson
 
-from . import scv
+from . import agent_runtime_kernel, scv
 from .compare import differences
 
-SYSTEMS: dict[str, ModuleType] = {"scv": scv}
+SYSTEMS: dict[str, ModuleType] = {"agent_runtime_kernel": agent_runtime_kernel, "scv": scv}
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def _try(port: ModuleType, case: dict[str, Any]) -> Iterator[str]:
     try:
         actual = {"ok": port.run(case["op"], case["input"])}
     except port.ERRORS as raised:
-        actual = {"error": port.error(raised)}
+        actual = port.failed(case["op"], case["input"], raised)
     except Exception as raised:  # a port that breaks has failed the case, and the next case is still tried
         yield f"{type(raised).__name__}: {raised}"
         return

@@ -19,8 +19,9 @@ def run(op: str, given: JSON) -> Any:
 ERRORS = scv.ScvError
 
 
-def error(raised: Exception) -> Any:
-    return str(raised)
+def failed(op: str, given: JSON, error: Exception) -> JSON:
+    """What a failed case gives: the original's text."""
+    return {"error": str(error)}
 
 
 def _config(given: JSON) -> scv.Config:
