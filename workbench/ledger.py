@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from .errors import CounterError
 from .model import KINDS, MAIN, History, Message, Transcript, compact_json
 from .tokens import choose
 from .tokens.base import Bools, Counter, Ints
@@ -326,6 +327,8 @@ def count(
         counter = choose.counter_for(transcript.model)
     elif isinstance(counter, str):
         counter = choose.get(counter)
+    elif isinstance(counter, type) or not callable(getattr(counter, "count_texts", None)):
+        raise CounterError(f"counter = {repr(counter)[:80]}: give a name ({', '.join(choose.NAMES)}) or a counter")
     framing = framing or framing_for(transcript.source.format, transcript.model)
     tools = [compact_json([tool.name, tool.description, tool.parameters]) for tool in transcript.tools]
     parts = count_parts(transcript.messages, counter, transcript.model, extra=[*transcript.system, *tools], progress=progress, cancel=cancel)

@@ -170,9 +170,21 @@ def test_select_says_what_is_wrong_with_its_arguments():
         ({"history": "both"}, "choose full or live"),
         ({"budget": Budget(-5)}, "max_tokens = -5"),
         ({"budget": Budget(5.0)}, "max_tokens = 5.0"),
+        ({"budget": 32_000}, "budget = 32000; give a Budget"),
+        ({"pins": ["0"]}, "give the indices of messages"),
+        ({"pins": [0.5]}, "give the indices of messages"),
+        ({"pins": 3}, "give the indices of messages"),
     ]:
         with pytest.raises(PolicyError, match=says):
             policies.select(ledger, "none", **options)
+
+
+@pytest.mark.parametrize("wrong", [3, None, [], object, policies.Scv])
+def test_what_is_no_policy_is_refused(wrong):
+    with pytest.raises(PolicyError, match=r"give a name .* or a policy"):
+        policies.select(counted(conversation(("user", "hi"))), wrong)
+    with pytest.raises(PolicyError, match="give a name"):
+        policies.make(wrong)
 
 
 def test_a_policy_that_names_a_message_of_another_view_is_told():

@@ -173,6 +173,14 @@ def test_bytes_that_are_not_utf_8_cost_no_line(tmp_path: Path) -> None:
 # -- bad input
 
 
+def test_a_line_of_zeros_is_a_damaged_line(tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(b'{"role":"user","content":"q"}\n' + bytes(64) + b'\n{"role":"assistant","content":"a"}\n')
+    transcript = readers.read(path)
+    assert [message.text for message in transcript.messages] == ["q", "a"]
+    assert (transcript.records.skipped, transcript.diagnostics[0].line) == (1, 2)
+
+
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [

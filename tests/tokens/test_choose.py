@@ -7,6 +7,8 @@ import pytest
 import tiktoken.model
 
 from workbench.errors import CounterError
+from workbench.ledger import count
+from workbench.model import Source, Transcript
 from workbench.tokens import NAMES, RatioCounter, ScaledCounter, TiktokenCounter, choose, counter_for, get
 
 
@@ -63,7 +65,23 @@ def test_any_ratio_and_factor_has_a_name():
     assert get("cl100k_base×1.35") == ScaledCounter(TiktokenCounter("cl100k_base"), 1.35)
 
 
-@pytest.mark.parametrize("name", ["", "p50k_base", "bytes/0", "bytes/", "words/2", "o200k_base*0", "nothing*2", "bytes/4\n"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "p50k_base",
+        "bytes/0",
+        "bytes/",
+        "words/2",
+        "o200k_base*0",
+        "nothing*2",
+        "bytes/4\n",
+        "bytes/0.0000001",
+        "o200k_base*9999999999",
+        "chars/" + "9" * 400,
+        "o200k_base" + "*1" * 2_000,
+    ],
+)
 def test_an_unknown_name_lists_the_known_ones(name):
     with pytest.raises(CounterError) as caught:
         get(name)
@@ -84,3 +102,9 @@ def test_scaled_rounds_each_text_and_never_to_nothing():
     for factor in (0, -1, float("nan"), float("inf")):
         with pytest.raises(CounterError, match="positive"):
             ScaledCounter(RatioCounter(), factor)
+
+
+@pytest.mark.parametrize("wrong", [3, object(), RatioCounter])
+def test_what_is_no_counter_is_refused(wrong):
+    with pytest.raises(CounterError, match="give a name"):
+        count(Transcript("t", Source("made"), ()), wrong)

@@ -144,6 +144,23 @@ def test_selected_and_pins_are_checked(ledger):
     assert session.selected == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("policy", 3), ("policy", []), ("policy", Newest), ("pins", ["1"]), ("pins", [1.5]), ("pins", None), ("pins", 3), ("ledger", None), ("budget", 1.5)],
+)
+def test_a_value_that_is_not_allowed_changes_nothing(ledger, name, value):
+    session = Session(ledger, Newest(), 2_000, pins=[4])
+    before = (session.policy, session.pins, session.ledger, session.budget, session.selection)
+    with pytest.raises(WorkbenchError):
+        setattr(session, name, value)
+    assert (session.policy, session.pins, session.ledger, session.budget, session.selection) == before
+
+
+def test_numbers_of_a_frame_are_numbers(ledger):
+    session = Session(ledger, Newest(), np.int64(2_000), pins=ledger.messages.index[3:5])
+    assert (session.budget.max_tokens, type(session.budget.max_tokens), session.pins) == (2_000, int, {3, 4})
+
+
 def test_reset_goes_back_to_the_start(ledger):
     session = Session(ledger, Newest())
     start = (session.policy, session.budget, session.history, session.budget_hint)

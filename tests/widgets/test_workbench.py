@@ -115,6 +115,18 @@ def test_pins_of_the_reader_are_the_sessions(bench):
     assert bench.selection.request.pins == {3, 9}
 
 
+def test_views_go_back_when_what_they_ask_for_is_refused(bench):
+    bench.reader.pins = [3]
+    bench.selected = 5
+    with pytest.raises(WorkbenchError, match="pin 9999"):
+        bench.reader.set_state({"pins": [9_999]})
+    assert (bench.reader.pins, bench.pins) == ([3], {3})
+    for view in (bench.strip, bench.reader, bench.side):
+        with pytest.raises(WorkbenchError, match="no message 9999"):
+            view.set_state({"selected": 9_999})
+        assert (view.selected, bench.selected) == (5, 5)
+
+
 def test_an_infeasible_budget_is_a_state(bench):
     bench.budget = 10_300
     fixed = bench.ledger.view().fixed

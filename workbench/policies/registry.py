@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Collection, Mapping
+import operator
+from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -51,6 +52,35 @@ def get(name: str) -> Policy:
     return _load(name, found)
 
 
+def as_policy(policy: str | Policy) -> Policy:
+    """A policy by name, or the policy itself.
+
+    Raises
+    ------
+    PolicyError
+        It is neither: a class, a number.
+    """
+    if isinstance(policy, str):
+        return get(policy)
+    if isinstance(policy, type) or not callable(getattr(policy, "select", None)):
+        raise PolicyError(f"policy = {repr(policy)[:80]}: give a name ({', '.join(names())}) or a policy, for example policies.Scv()")
+    return policy
+
+
+def as_pins(pins: Iterable[int]) -> frozenset[int]:
+    """Indices of messages; numpy's integers too, as they stand in a frame.
+
+    Raises
+    ------
+    PolicyError
+        One of them is no whole number.
+    """
+    try:
+        return frozenset(map(operator.index, pins))
+    except TypeError:
+        raise PolicyError(f"pins = {repr(pins)[:80]}: give the indices of messages, for example [0, 7]") from None
+
+
 def make(policy: str | Policy, /, **params: Any) -> Policy:
     """A policy with some of its parameters set.
 
@@ -64,7 +94,7 @@ def make(policy: str | Policy, /, **params: Any) -> Policy:
     >>> make("scv", summary_max_chars=4_000)
     Scv(bytes_per_token=3, summary_max_chars=4000)
     """
-    base = get(policy) if isinstance(policy, str) else policy
+    base = as_policy(policy)
     for name in params:
         field_of(base, name)
     made: Policy = dataclasses.replace(base, **params)  # type: ignore[type-var]
@@ -84,7 +114,7 @@ def make_from_text(policy: str | Policy, params: Mapping[str, str]) -> Policy:
     >>> make_from_text("scv", {"bytes_per_token": "4"})
     Scv(bytes_per_token=4, summary_max_chars=6000)
     """
-    base = get(policy) if isinstance(policy, str) else policy
+    base = as_policy(policy)
     return make(base, **{name: parse_param(base, name, text) for name, text in params.items()})
 
 
@@ -95,7 +125,7 @@ def select(
     *,
     history: History = "full",
     thread: str = MAIN,
-    pins: Collection[int] = (),
+    pins: Iterable[int] = (),
 ) -> Selection:
     """Choose what one request on all messages of a thread would carry.
 
@@ -105,7 +135,7 @@ def select(
         A name, or a policy with its parameters.
     history : {"full", "live"}
         All that was ever said, or what the model had after the last real compaction.
-    pins : collection of int
+    pins : iterable of int
         Messages that must stay, where the policy can pin.
 
     Raises
@@ -113,9 +143,11 @@ def select(
     BudgetError
         The policy promises the budget and cannot hold it.
     PolicyError
-        The policy, the thread or the history is unknown, or the budget is no budget.
+        The policy, the thread or the history is unknown, a pin is no index, or the budget is no budget.
     """
-    policy = get(policy) if isinstance(policy, str) else policy
+    policy = as_policy(policy)
+    if not isinstance(budget, Budget):
+        raise PolicyError(f"budget = {repr(budget)[:80]}; give a Budget, for example Budget(max_tokens=32_000)")
     transcript = ledger.transcript
     if history not in ("full", "live"):
         raise PolicyError(f"history = {history!r}: choose full or live")
@@ -129,7 +161,7 @@ def select(
     view = ledger.view(thread, history)
     calls = tuple(call for call in transcript.calls if call.thread == thread)
     now = max((message.ts for message in view.messages if message.ts is not None), default=None)
-    return policy.select(Request(view, budget, calls, now, transcript.model, pins=frozenset(pins)))
+    return policy.select(Request(view, budget, calls, now, transcript.model, pins=as_pins(pins)))
 
 
 def _plugins() -> dict[str, tuple[EntryPoint, ...]]:

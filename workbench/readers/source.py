@@ -183,6 +183,8 @@ def _utf8(data: bytes, file: Path) -> bytes:
         for at, name in ((1, "utf-16-le"), (0, "utf-16-be")):
             if len(head) > 3 and not any(head[at::2]) and all(head[1 - at :: 2]):
                 return data.decode(name, "replace").encode("utf-8", "replace")
+        if head.lstrip()[:1] in (b"{", b"[") and head[1:2] != b"\x00":
+            return data  # lines of JSON, some overwritten with zeros as after a power cut: those are reported, the rest loads
         raise ReadError(f"{file.name} is a binary file: no reader opens it; give a JSON or JSONL transcript")
     return data
 

@@ -95,8 +95,11 @@ def counter_for(model: str | None) -> Counter:
 #: Names that `get` knows. Any other ratio and any other factor may be given in the same way.
 NAMES = ("o200k_base", "cl100k_base", "o200k_base*1.18", "o200k_base*1.53", "bytes/4", "chars/4", "chars/3")
 
+#: Ratios and factors that a name may have: no count of a real text leaves the range of its integers.
+LEAST, MOST = 1e-6, 1e6
+
 _RATIO = re.compile(r"(bytes|chars)/(\d+(?:\.\d+)?)")
-_SCALED = re.compile(r"(.+?)[*×](\d+(?:\.\d+)?)")
+_SCALED = re.compile(r"([^*×]+)[*×](\d+(?:\.\d+)?)")
 
 
 def get(name: str) -> Counter:
@@ -115,9 +118,9 @@ def get(name: str) -> Counter:
     if name in ("o200k_base", "cl100k_base"):
         return TiktokenCounter(name)  # type: ignore[arg-type]
     ratio = _RATIO.fullmatch(name)
-    if ratio and float(ratio[2]) > 0:
+    if ratio and LEAST <= float(ratio[2]) <= MOST:
         return RatioCounter(float(ratio[2]), ratio[1])  # type: ignore[arg-type]
     scaled = _SCALED.fullmatch(name)
-    if scaled and float(scaled[2]) > 0:
+    if scaled and LEAST <= float(scaled[2]) <= MOST:
         return ScaledCounter(get(scaled[1]), float(scaled[2]))
-    raise CounterError(f"no counter {name!r}; known: {', '.join(NAMES)} (any ratio, any factor)")
+    raise CounterError(f"no counter {name[:80]!r}; known: {', '.join(NAMES)} (any ratio, any factor)")

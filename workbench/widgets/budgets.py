@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 
 from ..errors import BudgetError, WorkbenchError
@@ -27,7 +28,8 @@ def as_budget(budget: Budget | int, base: Budget) -> Budget:
     Budget(max_tokens=32000, reserve_output_tokens=8192, safety_margin_tokens=2048)
     """
     if not isinstance(budget, Budget):
-        budget = replace(base, max_tokens=budget)
+        whole = hasattr(budget, "__index__") and not isinstance(budget, bool)
+        budget = replace(base, max_tokens=operator.index(budget) if whole else budget)  # a frame's numbers are numpy's
     for name in Budget.__slots__:
         value = getattr(budget, name)
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:

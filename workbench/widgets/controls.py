@@ -16,8 +16,9 @@ import traitlets
 from ..errors import BudgetError, WorkbenchError
 from ..model import Budget
 from ..policies.base import Policy, PolicyInfo, Selection
+from ..policies.registry import as_policy
 from .assets import css, esm
-from .session import Session, as_policy
+from .session import Session
 from .words import as_python
 
 #: The sliders of the budget. The boxes beside them take any whole number.

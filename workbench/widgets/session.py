@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .. import policies
 from ..errors import WorkbenchError
 from ..ledger import Ledger, View
 from ..model import MAIN, Budget, History
 from ..policies.base import Policy, Request, Selection, params_of
+from ..policies.registry import as_pins, as_policy
 from .budgets import as_budget, default_budget, find_smallest_window
 
 #: A selection that takes longer than this (seconds) is not made again for every value of a drag.
@@ -87,7 +87,7 @@ class Session:
 
     @ledger.setter
     def ledger(self, ledger: Ledger) -> None:
-        if ledger.transcript is not self._ledger.transcript:
+        if not isinstance(ledger, Ledger) or ledger.transcript is not self._ledger.transcript:
             raise WorkbenchError("the ledger counts another transcript; make a new Workbench for it")
         self._ledger = ledger
         if not self._budget_given:
@@ -333,16 +333,11 @@ class Session:
             raise WorkbenchError(f"history {history!r}: this thread has {' and '.join(map(repr, self.histories))}")
 
     def _check_pins(self, pins: Iterable[int]) -> frozenset[int]:
-        wanted = frozenset(int(index) for index in pins)
+        wanted = as_pins(pins)
         unknown = sorted(wanted - self.view.row_of.keys())
         if unknown:
             raise WorkbenchError(f"pin {unknown[0]}: there is no such message in this history")
         return wanted
-
-
-def as_policy(policy: str | Policy) -> Policy:
-    """A policy by name, or the policy itself."""
-    return policies.get(policy) if isinstance(policy, str) else policy
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:

@@ -154,7 +154,7 @@ class Workbench(ipywidgets.Box):
 
     @pins.setter
     def pins(self, pins: Iterable[int]) -> None:
-        self._session.pins = frozenset(pins)
+        self._session.pins = pins
 
     @property
     def selected(self) -> int | None:
@@ -247,7 +247,11 @@ class Workbench(ipywidgets.Box):
             view.selected = at
 
     def _picked(self, change: Any) -> None:
-        self._session.selected = change["new"]
+        try:
+            self._session.selected = change["new"]
+        except WorkbenchError:
+            self._point()  # the views show what holds
+            raise
         # The browser has told the linked views already; telling them again could undo a newer choice.
         if not _from_browser(change):
             self._point()
@@ -256,7 +260,11 @@ class Workbench(ipywidgets.Box):
         self._session.change(budget=max(0, change["new"]))
 
     def _pinned(self, change: Any) -> None:
-        self._session.pins = frozenset(change["new"])
+        try:
+            self._session.pins = frozenset(change["new"])
+        except WorkbenchError:  # a pin that was on its way while the history changed
+            self.reader.pins = sorted(self._session.pins)
+            raise
 
     # Counting in the background.
 
