@@ -185,3 +185,12 @@ def test_the_copied_python_gives_exactly_this_selection_and_a_path_is_data(monke
     assert made.request.budget == session.budget
     assert made.request.pins == session.pins
     assert (made.request.now, made.request.model) == (session.request.now, session.request.model)
+
+
+def test_a_step_walks_no_history():
+    session = Session(count(made_session(200, seed=3), "bytes/4"), "scv", 20_000)
+    chosen = session.selection
+    rows = {label: value for label, value, _ in result_rows(session)}
+    assert not {"fates", "findings", "messages"} & vars(chosen).keys()  # each of them looks at every message
+    assert rows["summarized"] == f"{chosen.fates.count('summarized'):,} ({chosen.quoted:,} quoted)"
+    assert (chosen.over_window > 0) == any(finding.rule == "over_window" for finding in chosen.findings)

@@ -31,7 +31,6 @@ def document(policy: Policy, budget: Budget, outcome: Selection | BudgetError) -
     if isinstance(outcome, BudgetError):
         return {**head, "needed": outcome.needed, "available": outcome.available, "culprit": outcome.culprit}
     every = outcome.request.view.ledger.transcript.messages
-    note_tokens = [int(tokens) for item, tokens in zip(outcome.items, outcome.item_tokens.tolist(), strict=True) if type(item) is Note]
     return {
         **head,
         "before_tokens": outcome.before_tokens,
@@ -43,7 +42,7 @@ def document(policy: Policy, budget: Budget, outcome: Selection | BudgetError) -
         "items": [item_document(item, every) for item in outcome.items],
         "notes": [
             {"text": note.message.text, "tokens": tokens, "covers": list(note.covers), "quotes": list(note.quotes)}
-            for note, tokens in zip(outcome.notes, note_tokens, strict=True)
+            for note, tokens in zip(outcome.notes, outcome.note_tokens, strict=True)
         ],
         "steps": [{"text": step.text, "messages": list(step.messages)} for step in outcome.steps],
         "findings": [

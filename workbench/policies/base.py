@@ -76,6 +76,14 @@ class Request:
     cause: Cause = "routine"
     pins: frozenset[int] = frozenset()
 
+    @classmethod
+    def on(cls, view: View, budget: Budget = DEFAULT_BUDGET, pins: frozenset[int] = frozenset()) -> Request:
+        """The request on all messages of a view, with all that is recorded of its calls. That is looked up once for a view."""
+        transcript = view.ledger.transcript
+        calls = view.memo.get("calls", lambda: tuple(call for call in transcript.calls if call.thread == view.thread))
+        now = view.memo.get("now", lambda: max((message.ts for message in view.messages if message.ts is not None), default=None))
+        return cls(view, budget, calls, now, transcript.model, pins=pins)
+
     @property
     def messages(self) -> tuple[Message, ...]:
         """The rows, leading system messages included."""

@@ -67,6 +67,20 @@ def as_policy(policy: str | Policy) -> Policy:
     return policy
 
 
+def check_budget(budget: Budget) -> None:
+    """Check the numbers of a budget.
+
+    Raises
+    ------
+    PolicyError
+        One is negative, or not a whole number.
+    """
+    for item in dataclasses.fields(budget):
+        value = getattr(budget, item.name)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise PolicyError(f"budget: {item.name} = {value!r}; give a whole number of tokens, 0 or more")
+
+
 def as_pins(pins: Iterable[int]) -> frozenset[int]:
     """Indices of messages; numpy's integers too, as they stand in a frame.
 
@@ -154,14 +168,8 @@ def select(
     if all(item.id != thread for item in transcript.threads):
         known = ", ".join(item.id for item in transcript.threads[:10])
         raise PolicyError(f"no thread {str(thread)[:80]!r}; this transcript has {known}")
-    for item in dataclasses.fields(budget):
-        value = getattr(budget, item.name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise PolicyError(f"budget: {item.name} = {value!r}; give a whole number of tokens, 0 or more")
-    view = ledger.view(thread, history)
-    calls = tuple(call for call in transcript.calls if call.thread == thread)
-    now = max((message.ts for message in view.messages if message.ts is not None), default=None)
-    return policy.select(Request(view, budget, calls, now, transcript.model, pins=as_pins(pins)))
+    check_budget(budget)
+    return policy.select(Request.on(ledger.view(thread, history), budget, as_pins(pins)))
 
 
 def _plugins() -> dict[str, tuple[EntryPoint, ...]]:

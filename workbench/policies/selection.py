@@ -37,6 +37,8 @@ class Selection:
         Fixed part and rows, in the ledger's counter; reserve and margin are not in them.
     own_before, own_after : int
         The same in the policy's own estimate.
+    item_tokens, item_rows : int array, shape (len(items),)
+        Tokens of each item, and the view's row of each `Kept`; -1 for all other items.
     state : mapping
         What a persistent policy remembers: frozen, JSON-serialisable. Empty for a view policy.
     """
@@ -50,6 +52,7 @@ class Selection:
     own_before: int
     own_after: int
     item_tokens: Ints
+    item_rows: Ints
     steps: Sequence[Step] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     event: Event | None = None
@@ -81,6 +84,11 @@ class Selection:
         return tuple(item for item in self.items if type(item) is Note)
 
     @cached_property
+    def note_tokens(self) -> tuple[int, ...]:
+        """Tokens of each note, in the order sent."""
+        return tuple(int(self.item_tokens[at]) for at in np.flatnonzero(self.item_rows < 0) if type(self.items[at]) is Note)
+
+    @cached_property
     def messages(self) -> tuple[Message, ...]:
         """What is sent, in order."""
         every = self.request.view.ledger.transcript.messages
@@ -91,18 +99,28 @@ class Selection:
         """Indices of the kept and edited messages, in the order sent."""
         return tuple(item.index for item in self.items if type(item) is Kept or type(item) is Edited)
 
-    @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with the list that is sent, and with its size.
+    @property
+    def over_window(self) -> int:
+        """By how many tokens the request is over its window; 0 if it is not.
 
-        The window is over when the counted tokens and the reserve are more than it holds: the safety margin is
-        there for the error of the estimate, so using it is no breach.
+        It is over when the counted tokens and the reserve are more than the window holds: the safety margin is there
+        for the error of the estimate, so using it is no breach.
         """
         budget = self.request.budget
+        return max(0, self.after_tokens + budget.reserve_output_tokens - budget.max_tokens)
+
+    @cached_property
+    def quoted(self) -> int:
+        """How many of the summarized messages have words of theirs in a note."""
+        rows = self.request.view.row_of
+        return len({index for note in self.notes for index in note.quotes if self.fate_codes[rows[index]] == Fate.SUMMARIZED})
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong with the list that is sent, and with its size."""
         found = []
-        over = self.after_tokens + budget.reserve_output_tokens - budget.max_tokens
-        if over > 0:
-            found.append(Finding("any", "over_window", (), f"over window by {over:,} tokens"))
+        if self.over_window:
+            found.append(Finding("any", "over_window", (), f"over window by {self.over_window:,} tokens"))
         grown = self.after_tokens - self.before_tokens
         if grown > 0:
             found.append(Finding("any", "grew", (), f"the request grew by {grown:,} tokens"))
@@ -215,6 +233,7 @@ def make_selection(
         own_before=own[0],
         own_after=own[1],
         item_tokens=tokens,
+        item_rows=rows,
         steps=steps,
         state=dict(state or {}),
         event=event,

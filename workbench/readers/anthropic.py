@@ -11,7 +11,7 @@ from .anthropic_messages import Conversation, key_of
 from .anthropic_stream import EVENTS, assembled
 from .base import Match, ReaderInfo
 from .build import Builder
-from .exchanges import Exchange, Step, pairs, runs
+from .exchanges import Exchange, Step, match_pairs, pairs, runs
 from .fields import listing, mapping, string
 from .source import Document
 
@@ -28,10 +28,9 @@ class AnthropicReader:
 
     def detect(self, document: Document) -> Match | None:
         """See `Reader.detect`."""
-        exchanges = pairs(document)[:50]
-        if exchanges:
-            found = sum(_is_pair(exchange) for exchange in exchanges)
-            return Match(0.95, ("request/response pairs of the Messages API",)) if found * 2 >= len(exchanges) else None
+        of_pairs, match = match_pairs(document, _is_pair, "the Messages API")
+        if of_pairs:
+            return match
         if isinstance(document.value, dict):
             return _of_object(document.value)
         head = document.head(200)

@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from .base import Match
 from .jsontext import NotJson, parse
 from .source import Document
 
 _MOST_EVENTS = 1_000_000
+_LOOK = 50  # pairs that detection looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +61,13 @@ class Step:
     context: tuple[int, ...]
 
 
-def pairs(document: Document) -> list[Exchange]:
+def pairs(document: Document, most: int | None = None) -> list[Exchange]:
     """The pairs of a document: one object, an array or lines of ``{"request": …, "response": …}``.
+
+    Parameters
+    ----------
+    most : int, optional
+        So many are enough.
 
     Returns
     -------
@@ -71,7 +79,15 @@ def pairs(document: Document) -> list[Exchange]:
     head = document.head(20)
     if not head or sum("request" in value for value in head) * 2 < len(head):
         return []
-    return [exchange for number, value in document.objects() if (exchange := _exchange(number, value)) is not None]
+    found = (exchange for number, value in document.objects() if (exchange := _exchange(number, value)) is not None)
+    return list(islice(found, most))
+
+
+def match_pairs(document: Document, is_own: Callable[[Exchange], bool], api: str) -> tuple[bool, Match | None]:
+    """Say whether a document is of pairs, and if so whether the first of them are mostly those of one API."""
+    first = pairs(document, _LOOK)
+    own = sum(map(is_own, first)) * 2 >= len(first) > 0
+    return bool(first), Match(0.95, (f"request/response pairs of {api}",)) if own else None
 
 
 def _exchange(number: int, value: dict[str, Any]) -> Exchange | None:

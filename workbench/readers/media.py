@@ -19,18 +19,6 @@ _MOST_PIXELS = 1_000_000  # a side longer than this is no picture
 _MARKERS = 2_000  # JPEG segments that are looked at before giving up
 
 
-def kind_of(mime: str | None) -> str:
-    """The `Media` kind of a MIME type.
-
-    Examples
-    --------
-    >>> kind_of("image/png"), kind_of("application/pdf"), kind_of(None)
-    ('image', 'document', 'document')
-    """
-    family = (mime or "").split("/", 1)[0].strip().lower()
-    return family if family in ("image", "audio", "video") else "document"
-
-
 def from_base64(kind: str, mime: Any, data: Any) -> Media:
     """A medium that stands in the source as base64, standard or URL-safe, padded or not.
 

@@ -10,7 +10,7 @@ from ..model import Transcript
 from .base import Match, ReaderInfo
 from .build import Builder
 from .chat_messages import ROLES, Messages, key_of, merged, role_of
-from .exchanges import Exchange, Step, pairs, runs
+from .exchanges import Exchange, Step, match_pairs, pairs, runs
 from .fields import epoch_ms, listing, mapping, string, tool_specs
 from .responses_items import TYPES
 from .source import Document
@@ -30,10 +30,9 @@ class ChatReader:
 
     def detect(self, document: Document) -> Match | None:
         """Looks for messages with roles, and for what only this API has in them."""
-        exchanges = pairs(document)[:50]
-        if exchanges:
-            found = sum(_is_pair(exchange) for exchange in exchanges)
-            return Match(0.95, ("request/response pairs of Chat Completions",)) if found * 2 >= len(exchanges) else None
+        of_pairs, match = match_pairs(document, _is_pair, "Chat Completions")
+        if of_pairs:
+            return match
         value = document.value
         if isinstance(value, list) and not value and document.total == 0:
             return Match(0.3, ("an empty list",))

@@ -13,7 +13,7 @@ from typing import Any
 from ..model import COMPACT_SUMMARY, Transcript
 from .base import Match, ReaderInfo
 from .build import Builder, DraftCall
-from .exchanges import Exchange, Step, pairs, runs
+from .exchanges import Exchange, Step, match_pairs, pairs, runs
 from .fields import epoch_ms, listing, mapping, string, tool_specs
 from .responses_items import TYPES, Items, key_of
 from .source import Document
@@ -32,10 +32,9 @@ class ResponsesReader:
 
     def detect(self, document: Document) -> Match | None:
         """Looks for item types, content types and the object name of the API."""
-        exchanges = pairs(document)
-        if exchanges:
-            found = sum(_is_exchange(exchange) for exchange in exchanges[:50])
-            return Match(0.95, ("request/response pairs of the Responses API",)) if found * 2 >= len(exchanges[:50]) else None
+        of_pairs, match = match_pairs(document, _is_exchange, "the Responses API")
+        if of_pairs:
+            return match
         if isinstance(document.value, dict):
             return _detect_object(document.value)
         head = document.head(200)

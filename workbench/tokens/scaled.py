@@ -21,8 +21,6 @@ class ScaledCounter:
         Tokens of the wanted tokenizer for one of the base.
     error : float
         Relative half-width of the range in which the true total is expected.
-    fitted_on : int
-        Samples that the factor was fitted on; 0 for a prior.
 
     Raises
     ------
@@ -42,7 +40,6 @@ class ScaledCounter:
     base: Counter
     factor: float
     error: float = 0.25
-    fitted_on: int = 0
     exact: bool = False
 
     def __post_init__(self) -> None:

@@ -91,11 +91,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unlock_in_child)
 
 
-def is_loaded(name: str) -> bool:
-    """Say whether `load` would return at once."""
-    return name in _loaded
-
-
 def load(name: str) -> tiktoken.Encoding:
     """Return an encoding, loading it at the first call. Safe between threads.
 

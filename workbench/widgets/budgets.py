@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 from dataclasses import replace
 
-from ..errors import BudgetError, WorkbenchError
+from ..errors import BudgetError
 from ..ledger import View
 from ..model import Budget
 from ..policies.base import Policy, Request, smallest_window
+from ..policies.registry import check_budget
 
 #: Windows are searched up to this size when a policy does not say which is the smallest that works.
 LARGEST_WINDOW = 100_000_000
@@ -19,7 +20,7 @@ def as_budget(budget: Budget | int, base: Budget) -> Budget:
 
     Raises
     ------
-    WorkbenchError
+    PolicyError
         A number is negative, or not a whole number.
 
     Examples
@@ -30,10 +31,7 @@ def as_budget(budget: Budget | int, base: Budget) -> Budget:
     if not isinstance(budget, Budget):
         whole = hasattr(budget, "__index__") and not isinstance(budget, bool)
         budget = replace(base, max_tokens=operator.index(budget) if whole else budget)  # a frame's numbers are numpy's
-    for name in Budget.__slots__:
-        value = getattr(budget, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise WorkbenchError(f"budget: {name} = {value!r}; give a whole number of tokens, 0 or more")
+    check_budget(budget)
     return budget
 
 

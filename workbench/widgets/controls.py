@@ -226,18 +226,16 @@ def result_rows(session: Session) -> list[tuple[str, str, bool]]:
 def _after_rows(selection: Selection) -> list[tuple[str, str, bool]]:
     grew = selection.after_tokens > selection.before_tokens
     rows = [("after", f"{selection.after_tokens:,}", grew), ("policy's own estimate", f"{selection.own_after:,}", False)]
-    over = [finding for finding in selection.findings if finding.rule == "over_window"]
-    return rows + [("window", finding.text.removeprefix("over window by ").removesuffix(" tokens") + " over", True) for finding in over]
+    return [*rows, ("window", f"{selection.over_window:,} over", True)] if selection.over_window else rows
 
 
 def _fate_rows(selection: Selection) -> list[tuple[str, str, bool]]:
     counts = selection.counts
-    quoted = len({index for note in selection.notes for index in note.quotes if selection.fates[selection.request.view.row_of[index]] == "summarized"})
     rows = [("kept", f"{counts['kept']:,}", False)]
     if counts["edited"]:
         rows.append(("edited", f"{counts['edited']:,}", False))
     return [
         *rows,
-        ("summarized", f"{counts['summarized']:,}" + (f" ({quoted:,} quoted)" if counts["summarized"] else ""), False),
+        ("summarized", f"{counts['summarized']:,}" + (f" ({selection.quoted:,} quoted)" if counts["summarized"] else ""), False),
         ("dropped", f"{counts['dropped']:,}", False),
     ]

@@ -81,9 +81,7 @@ def facts_of(session: Session) -> dict[str, Any]:
         "words": [one_line(word)[:_LINE] for word in words],
         "tokens": ("" if counter.exact else "≈ ") + f"{view.total:,}",
         "counter": counter.label,
-        "range": f"exactly {view.total:,}"
-        if counter.exact
-        else f"between {round(view.total * (1 - counter.error)):,} and {round(view.total * (1 + counter.error)):,}",
+        "range": f"exactly {view.total:,}" if counter.exact else f"between {view.low:,} and {view.high:,}",
     }
 
 

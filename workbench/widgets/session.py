@@ -199,11 +199,7 @@ class Session:
     @property
     def request(self) -> Request:
         """What the policy is asked."""
-        transcript = self._ledger.transcript
-        view = self.view
-        calls = view.memo.get("calls", lambda: tuple(call for call in transcript.calls if call.thread == self._thread))
-        now = view.memo.get("now", lambda: max((message.ts for message in view.messages if message.ts is not None), default=None))
-        return Request(view, self._budget, calls, now, transcript.model, pins=self._pins)
+        return Request.on(self.view, self._budget, self._pins)
 
     @property
     def selection(self) -> Selection | None:

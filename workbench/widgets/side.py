@@ -97,8 +97,8 @@ class Side(anywidget.AnyWidget):
 def notes(selection: Selection) -> dict[str, Any]:
     """The notes: how many, and of each a line about it and its text."""
     view = selection.request.view
-    sizes = iter(int(tokens) for tokens, item in zip(selection.item_tokens.tolist(), selection.items, strict=True) if type(item) is Note)
-    shown = [_note(note, next(sizes), sum(int(view.tokens[view.row_of[index]]) for index in note.covers)) for note in selection.notes[:NOTES]]
+    first = list(zip(selection.notes, selection.note_tokens, strict=True))[:NOTES]
+    shown = [_note(note, size, sum(int(view.tokens[view.row_of[index]]) for index in note.covers)) for note, size in first]
     if len(selection.notes) > 1:
         for number, note in enumerate(shown, 1):
             note["head"] = f"Note {number}" + note["head"].removeprefix("One note")

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..ledger import KIND, View
 from ..model import KINDS, ToolCall, ToolResult
-from ..policies.base import Added, Edited, Kept, Note, Selection
+from ..policies.base import Added, Edited, Note, Selection
 from .texts import clean
 
 #: Order of the kinds inside one message's width: how a response is usually written.
@@ -104,27 +104,25 @@ class Sent:
 
 def sent(selection: Selection) -> Sent:
     """Describe the items of a selection by rows and sizes."""
-    view = selection.request.view
-    row_of = view.row_of
-    items, tokens = selection.items, selection.item_tokens
-    rows: list[int] = []
+    row_of = selection.request.view.row_of
+    rows, tokens = selection.item_rows.copy(), selection.item_tokens
     edits: list[int] = []
     inserts: list[Insert] = []
-    for at, item in enumerate(items):
-        if type(item) is Kept:
-            rows.append(row_of[item.index])
-        elif type(item) is Edited:
-            rows.append(row_of[item.index])
+    for at in np.flatnonzero(rows < 0).tolist():  # only what is not kept as it is: a drag must not walk the history
+        item = selection.items[at]
+        if type(item) is Edited:
+            rows[at] = row_of[item.index]
             edits.append(int(tokens[at]))
-        else:
-            assert type(item) is Note or type(item) is Added
-            covers = item.covers if type(item) is Note else ()
-            quotes = item.quotes if type(item) is Note else ()
-            first, last = (row_of[min(covers)], row_of[max(covers)]) if len(covers) else (-1, -1)
-            before = rows[-1] if rows else -1
-            stands = last if last >= 0 else before
-            inserts.append(Insert(type(item) is Note, len(rows), stands, int(tokens[at]), first, last, len(covers), len(quotes)))
-    return Sent(np.array(rows, np.int64), edits, inserts)
+            continue
+        assert type(item) is Note or type(item) is Added
+        covers = item.covers if type(item) is Note else ()
+        quotes = item.quotes if type(item) is Note else ()
+        first, last = (row_of[min(covers)], row_of[max(covers)]) if len(covers) else (-1, -1)
+        place = at - len(inserts)
+        before = next((int(row) for row in rows[:at][::-1] if row >= 0), -1)
+        stands = last if last >= 0 else before
+        inserts.append(Insert(type(item) is Note, place, stands, int(tokens[at]), first, last, len(covers), len(quotes)))
+    return Sent(rows[rows >= 0], edits, inserts)
 
 
 def pack_sent(what: Sent, fates: npt.NDArray[np.uint8]) -> dict[str, bytes]:
