@@ -125,3 +125,23 @@ def tool_pairs(messages: Sequence[Message]) -> tuple[Pair, ...]:
                 else:
                     rows[at][3].append(message.index)  # type: ignore[attr-defined]
     return tuple(Pair(row[0], row[1], row[2], tuple(row[3])) for row in rows)  # type: ignore[arg-type]
+
+
+def called_names(messages: Sequence[Message]) -> dict[int, str]:
+    """For each message that holds a tool result, the name of the tool that its call names.
+
+    Formats may leave the name out of the result. An orphan result is not in it.
+
+    Returns
+    -------
+    dict
+        ``Message.index`` of the result's message → name.
+    """
+    called = {(message.index, call.id): call.name for message in messages for call in message.calls}
+    found = {}
+    for pair in tool_pairs(messages):
+        if pair.call is not None:
+            for result in (pair.result, *pair.duplicates):
+                if result is not None:
+                    found[result] = called[pair.call, pair.id]
+    return found

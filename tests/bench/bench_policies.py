@@ -8,8 +8,9 @@ from tests.bench.common import Figure, big_transcript, cpu_times
 from workbench.ledger import count
 from workbench.model import Budget
 from workbench.policies.base import Request
-from workbench.policies.scv import Scv, as_scv
+from workbench.policies.scv import Scv
 from workbench.systems import scv
+from workbench.systems.mapping.scv import as_scv
 
 _LAPS = 20
 #: CPU seconds of `_pace` on the kind of machine that the target in ms is meant for (2 shared cores of a cloud server).

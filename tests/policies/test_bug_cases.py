@@ -8,8 +8,9 @@ from tests.strategies import conversation, counted
 from workbench import policies
 from workbench.errors import BudgetError
 from workbench.model import Budget, Message, Source, Text, ToolResult, Transcript
-from workbench.policies.scv import Scv, as_scv
+from workbench.policies.scv import Scv
 from workbench.systems import scv
+from workbench.systems.mapping.scv import as_scv
 from workbench.validity import check_pairs
 
 every_policy = pytest.mark.parametrize("name", policies.list())

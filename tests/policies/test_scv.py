@@ -12,8 +12,9 @@ from workbench import policies
 from workbench.errors import BudgetError, PolicyError
 from workbench.model import MAIN, Budget, Media, Message, Source, Text, Thread, ToolCall, ToolResult, ToolSpec, Transcript
 from workbench.policies.base import Request, derive_fates
-from workbench.policies.scv import Scv, as_scv
+from workbench.policies.scv import Scv
 from workbench.systems import scv
+from workbench.systems.mapping.scv import as_scv
 
 BYTES = st.integers(1, 16)
 CHARS = st.sampled_from((0, 1, 30, 61, 62, 80, 200, 500, 2_000, 6_000, 100_000))

@@ -1,0 +1,23 @@
+"""The notes that stand for removed history, by kind."""
+
+from __future__ import annotations
+
+from .base import Draft, NoteWriter
+from .checkpoint import Checkpoint
+from .extracts import Extracts
+
+__all__ = ["NAMES", "Draft", "NoteWriter", "get"]
+
+_WRITERS: dict[str, NoteWriter] = {writer.name: writer for writer in (Checkpoint(), Extracts())}
+NAMES = tuple(_WRITERS)
+
+
+def get(name: str) -> NoteWriter:
+    """The writer of a kind of note (one of ``NAMES``).
+
+    Examples
+    --------
+    >>> get("extracts").name
+    'extracts'
+    """
+    return _WRITERS[name]

@@ -14,15 +14,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from .. import notes
 from ..errors import BudgetError
 from ..ledger import View
-from ..model import MAIN, Media, ToolCall, join_text
 from ..model import Message as Canonical
 from ..model import Text as CanonicalText
+from ..notes import Draft
 from ..systems import scv
+from ..systems.mapping.scv import as_messages, as_scv
 from ..systems.rustjson import add, char_bytes, utf8_len
 from ..tokens.base import Ints
-from ..turns import starts_turn, tool_pairs
 from .base import Event, Fate, Note, PolicyInfo, Request, Selection, Step, Steps, check_params, kept_items, make_selection, param, row_indices
 
 _EMPTY_NOTE_BYTES = utf8_len(scv.message_json(scv.Message("history_note", "")))
@@ -41,6 +42,7 @@ class Scv:
 
     bytes_per_token: int = param(3, label="Bytes per token", help="JSON bytes that count as one token in its own estimate.", low=1, high=16, step=1)
     summary_max_chars: int = param(6_000, label="Longest note", help="The note is cut to so many characters.", unit="chars", low=0, high=100_000, step=500)
+    note: str = param("extracts", label="Note", help="What stands for the rest. The origin knows extracts only.", choices=notes.NAMES)
 
     info: ClassVar[PolicyInfo] = PolicyInfo(
         name="scv",
@@ -85,20 +87,17 @@ class Scv:
             return self._all(request, bill)
 
         cuts = bill.starts[1:]
-        notes = bill.note_costs(cuts)
-        fits = bill.tails[1:] + notes <= room
+        costs = bill.note_costs(room)
+        fits = bill.tails[1:] + costs <= room
         at = int(fits.argmax())
-        whole = bool(fits[at])
-        if not whole:  # only the newest turn is left, and the note must be cut
-            at = len(cuts) - 1
-            if newest + bill.empty_note > room:
-                raise BudgetError(bill.least, available, scv.NOTE, detail=f"newest turn {newest:,} + empty note {bill.empty_note:,} > {room:,}")
-        cut = int(cuts[at])
-        text = bill.note_text(cut)
-        cost = int(notes[at])
-        if not whole:
-            text, cost = bill.fit(text, room - newest)
-        return self._cut(request, bill, cut, text, cost, notes)
+        if fits[at]:
+            cut = int(cuts[at])
+            return self._cut(request, bill, cut, bill.draft(cut), int(costs[at]), costs)
+        # only the newest turn is left, and the note must be cut
+        if newest + bill.empty_note > room:
+            raise BudgetError(bill.least, available, scv.NOTE, detail=f"newest turn {newest:,} + empty note {bill.empty_note:,} > {room:,}")
+        draft = bill.fit(room - newest)
+        return self._cut(request, bill, int(cuts[-1]), draft, bill.cost_of(draft.text), costs)
 
     def smallest_window(self, request: Request) -> int | None:
         """The smallest window at which it can choose, with the request's reserve and margin."""
@@ -124,13 +123,11 @@ class Scv:
             steps=Steps(lambda: _log(request, bill, 0)),
         )
 
-    def _cut(self, request: Request, bill: _Bill, cut: int, text: str, cost: int, notes: Ints) -> Selection:
+    def _cut(self, request: Request, bill: _Bill, cut: int, draft: Draft, cost: int, costs: Ints) -> Selection:
         view = request.view
-        lead, kept, indices = view.lead, kept_items(view), row_indices(view)
+        lead, kept = view.lead, kept_items(view)
         first = lead + cut
-        covers = indices[lead:first]
-        quoted = bill.quoted(cut, len(text))
-        note = Note(Canonical(-1, "", "note", (CanonicalText(text),), thread=view.thread), covers, covers[:quoted], "history_note")
+        note = Note(Canonical(-1, "", "note", (CanonicalText(draft.text),), thread=view.thread), row_indices(view)[lead:first], draft.quotes, "history_note")
         fates = np.full(len(kept), Fate.KEPT, np.uint8)
         fates[lead:first] = Fate.SUMMARIZED
         rows = np.arange(-1, len(kept) - cut)
@@ -146,57 +143,9 @@ class Scv:
             own=(before, after),
             rows=rows,
             fates=fates,
-            steps=Steps(lambda: _log(request, bill, cut, note, cost, notes)),
+            steps=Steps(lambda: _log(request, bill, cut, note, cost, costs)),
             event=Event("summary", "budget", before, after),
         )
-
-
-def as_scv(view: View) -> tuple[str, list[scv.Tool], list[scv.Message]]:
-    """The system prompt, the tools and the history that the original would be given for a view.
-
-    Leading system text, and in the main thread the text that the format keeps outside the list, is the prompt. Only a
-    person's message is a user's; meta rows, later system text, summaries and notes are history notes. Reasoning is
-    left out, as are media other than a person's images. Arguments that are no JSON are a string.
-    """
-    transcript = view.ledger.transcript
-    main = view.thread == MAIN  # what a subagent was given is not recorded
-    prompt = [*(transcript.system if main else ()), *(message.text for message in view.messages[: view.lead])]
-    tools = [scv.Tool(tool.name, tool.description, tool.parameters) for tool in transcript.tools] if main else []
-    return "\n".join(prompt), tools, list(_history(view))
-
-
-def _history(view: View) -> Iterator[scv.Message]:
-    names = view.memo.get("scv names", lambda: _names(view))
-    return (_message(message, names) for message in view.messages[view.lead :])
-
-
-def _message(message: Canonical, names: dict[int, str]) -> scv.Message:
-    if starts_turn(message):
-        images = tuple(scv.Image(part.sha256 or "", part.mime or "") for part in message.parts if type(part) is Media and part.kind == "image")
-        return scv.Message("user", message.text, images=images)
-    if message.role == "assistant":
-        return scv.Message("assistant", message.text, tool_calls=tuple(scv.ToolCall(call.id, call.name, _arguments(call)) for call in message.calls))
-    result = message.result
-    if result is not None:
-        name = names.get(message.index, "") if result.name is None else result.name
-        return scv.Message("tool", join_text(result.parts), call_id=result.call_id, name=name, is_error=result.is_error)
-    return scv.Message("history_note", message.text)
-
-
-def _arguments(call: ToolCall) -> object:
-    return call.arguments_raw if call.arguments is None and call.arguments_raw.strip() != "null" else call.arguments
-
-
-def _names(view: View) -> dict[int, str]:
-    """For each result's message the name of the tool that its call names: formats leave it out of the result."""
-    called = {(message.index, call.id): call.name for message in view.messages for call in message.calls}
-    found = {}
-    for pair in tool_pairs(view.messages):
-        if pair.call is not None:
-            for result in (pair.result, *pair.duplicates):
-                if result is not None:
-                    found[result] = called[pair.call, pair.id]
-    return found
 
 
 @dataclass(frozen=True)
@@ -234,10 +183,10 @@ class _Lines:
 
 def _lines(view: View, chars: int) -> _Lines:
     lines, ends = [], [0]
-    for message in _history(view):
+    for message in view.messages[view.lead :]:
         if ends[-1] >= chars:
             break
-        lines.append(scv.extract(message))
+        lines.append(scv.extract(as_messages(view, (message,))[0]))
         ends.append(ends[-1] + len(lines[-1]))
     text = "".join(lines)
     return _Lines(text, np.array(ends, np.int64), np.concatenate([[0], np.cumsum(char_bytes(text))]))
@@ -249,6 +198,8 @@ class _Bill:
     def __init__(self, policy: Scv, view: View) -> None:
         self.bytes_per_token = policy.bytes_per_token
         self.max_chars = policy.summary_max_chars
+        self.writer = None if policy.note == "extracts" else notes.get(policy.note)
+        self._drafts: dict[tuple[int, int], Draft] = {}
         self.view = view
         facts = view.memo.get("scv facts", lambda: _facts(view))
         self.prompt = scv.tokens_of(facts.prompt_bytes, self.bytes_per_token)
@@ -275,8 +226,23 @@ class _Bill:
         """Cost of the history from a row on."""
         return int(self.costs[row:].sum())
 
-    def note_costs(self, counts: Ints) -> Ints:
-        """Cost of the whole note for each number of left-out messages."""
+    def note_costs(self, room: int) -> Ints:
+        """Cost of the whole note for each place where the history can be cut, shape (turns - 1,).
+
+        A note that is not scv's own is written to be weighed: only for the cuts that the original's loop tries, from
+        the first whose turns fit `room` to the first whose note fits beside them. The others cost more than any room.
+        """
+        cuts = self.starts[1:]
+        if self.writer is None:
+            return self._own_costs(cuts)
+        costs = np.full(len(cuts), _FAR)
+        for at in range(int((self.tails[1:] <= room).argmax()), len(cuts)):
+            costs[at] = self.cost_of(self.draft(int(cuts[at])).text)
+            if self.tails[at + 1] + costs[at] <= room:
+                break
+        return costs
+
+    def _own_costs(self, counts: Ints) -> Ints:
         lines = self._lines
         header = _header_chars(counts)
         chars = np.minimum(header + lines.ends[np.minimum(counts, len(lines.ends) - 1)], self.max_chars)
@@ -284,19 +250,36 @@ class _Bill:
         sizes = np.where(inside, header + 1 + lines.json_bytes[np.maximum(chars - header, 0)], chars)
         return self._tokens(_EMPTY_NOTE_BYTES + sizes) + scv.TOKENS_PER_MESSAGE
 
-    def note_text(self, count: int) -> str:
-        """The whole note for a number of left-out messages."""
-        lines = self._lines
-        return (scv.header(count) + lines.text[: lines.ends[min(count, len(lines.ends) - 1)]])[: self.max_chars]
+    def cost_of(self, text: str) -> int:
+        """Cost of a note."""
+        return int(self._tokens(np.array(_EMPTY_NOTE_BYTES + int(char_bytes(text).sum())))) + scv.TOKENS_PER_MESSAGE
 
-    def fit(self, text: str, available: int) -> tuple[str, int]:
-        """The longest beginning that fits as a note, and its cost. The empty note must fit."""
-        sizes = np.concatenate([[0], np.cumsum(char_bytes(text))])
+    def draft(self, count: int, most_chars: int | None = None) -> Draft:
+        """The note for a number of left-out messages, of at most so many characters."""
+        view = self.view
+        most = self.max_chars if most_chars is None else most_chars
+        if self.writer is not None:
+            if (count, most) not in self._drafts:
+                self._drafts[count, most] = self.writer.write(view, range(view.lead, view.lead + count), most)
+            return self._drafts[count, most]
+        lines = self._lines
+        text = (scv.header(count) + lines.text[: lines.ends[min(count, len(lines.ends) - 1)]])[:most]
+        return Draft(text, row_indices(view)[view.lead : view.lead + self._quoted(count, len(text))])
+
+    def fit(self, available: int) -> Draft:
+        """The longest beginning of the note for all but the newest turn that fits. The empty note must fit."""
+        count = int(self.starts[-1])
+        draft = self.draft(count)
+        sizes = np.concatenate([[0], np.cumsum(char_bytes(draft.text))])
         room = (available - scv.TOKENS_PER_MESSAGE) * self.bytes_per_token - _EMPTY_NOTE_BYTES
         chars = int(np.searchsorted(sizes, room, "right")) - 1
-        return text[:chars], int(self._tokens(_EMPTY_NOTE_BYTES + sizes[chars])) + scv.TOKENS_PER_MESSAGE
+        draft = self.draft(count, chars)
+        while self.cost_of(draft.text) > available:  # another kind of note may choose other words when it must be shorter
+            chars = chars * 3 // 4
+            draft = self.draft(count, chars)
+        return draft
 
-    def quoted(self, count: int, chars: int) -> int:
+    def _quoted(self, count: int, chars: int) -> int:
         """How many of the left-out messages have a character of their line in a note of this length."""
         ends = self._lines.ends
         return int(np.searchsorted(ends[: min(count, len(ends) - 1)], chars - int(_header_chars(np.array(count)))))
@@ -313,7 +296,7 @@ def _over(left: int, right: int) -> str:
     return ">" if left > right else "≥"
 
 
-def _log(request: Request, bill: _Bill, cut: int, note: Note | None = None, cost: int = 0, notes: Ints | None = None) -> Iterator[Step]:
+def _log(request: Request, bill: _Bill, cut: int, note: Note | None = None, cost: int = 0, costs: Ints | None = None) -> Iterator[Step]:
     """The original's walk in words, worked out again from the costs. `cut` is the first row that is kept."""
     view, budget = request.view, request.budget
     indices = row_indices(view)[view.lead :]
@@ -340,7 +323,7 @@ def _log(request: Request, bill: _Bill, cut: int, note: Note | None = None, cost
             break
         yield Step(f"turn {turn}: {said} ≤ {room:,}: kept" + (", as the newest turn must be" if turn == last else ""), rows)
         turn -= 1
-    if turn < 0 or note is None or notes is None:
+    if turn < 0 or note is None or costs is None:
         yield Step("all of the history fits: nothing is removed and no note is made")
         return
     if turn > 0:
@@ -348,7 +331,7 @@ def _log(request: Request, bill: _Bill, cut: int, note: Note | None = None, cost
         yield Step(f"{older} older than turn {turn}, the first that did not fit ({said}): left out, whatever their size", indices[: bounds[turn]])
 
     for kept in range(turn + 1, last + 1):
-        whole, rest, count = int(notes[kept - 1]), tails[kept], bounds[kept]
+        whole, rest, count = int(costs[kept - 1]), tails[kept], bounds[kept]
         said = f"a note for {count:,} messages costs {whole:,}: {rest:,} + {whole:,}"
         if rest + whole <= room:
             yield Step(f"{said} ≤ {room:,}: done", note.covers)
