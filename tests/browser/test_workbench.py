@@ -207,13 +207,13 @@ def test_panels_keys_themes_and_an_infeasible_budget(notebook: Callable[..., Not
     assert page.evaluate(cells) == before
 
     # The chart: made when its tab is opened; its bars are the selection's; a click selects.
-    assert book.python("w.bottom.figure is None")
+    assert book.python("list(w.bottom.panels)") == []
     page.get_by_role("button", name="Turns").click()
     page.wait_for_selector(".cw-figure .bars path")
     page.wait_for_function("Math.abs(document.querySelector('.cw-figure .main-svg').clientWidth - document.querySelector('.cw-bottom-bar').clientWidth) < 20")
     fates = book.python("w.selection.fate_tokens")
     lead = book.python("int(w.selection.request.view.tokens[0])")
-    assert book.python("sum(sum(t.y) for t in w.bottom.figure.data)") == sum(fates.values()) - lead
+    assert book.python("sum(sum(t.y) for t in w.bottom.panels['turns'].figure.data)") == sum(fates.values()) - lead
     page.get_by_role("button", name="select the next turn").click()
     agree(book)
     last = page.locator(".cw-figure .bars path").last
@@ -222,7 +222,7 @@ def test_panels_keys_themes_and_an_infeasible_budget(notebook: Callable[..., Not
     page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
     page.wait_for_selector(".cw-figure .hoverlayer .hovertext")
     page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
-    book.becomes("w.selected", book.python("w.ledger.view().turns[round([t for t in w.bottom.figure.data if len(t.x or ())][-1].x[-1])].messages[0]"))
+    book.becomes("w.selected", book.python("w.ledger.view().turns[round([t for t in w.bottom.panels['turns'].figure.data if len(t.x or ())][-1].x[-1])].messages[0]"))
     agree(book)
 
     # Dark, wide and narrow.
@@ -303,7 +303,7 @@ def test_b86_set_in_code_before_the_first_display(notebook: Callable[..., Notebo
     assert state["policy"] == "scv"
     assert state["counts"]["summarized"] > 0
     book.page.wait_for_selector(".cw-figure .bars path")
-    assert book.python("sum(sum(t.y) for t in w.bottom.figure.data if t.marker.pattern.shape)") == book.python("w.selection.fate_tokens['summarized']")
+    assert book.python("sum(sum(t.y) for t in w.bottom.panels['turns'].figure.data if t.marker.pattern.shape)") == book.python("w.selection.fate_tokens['summarized']")
 
     # Closed, every view goes, and nothing of it stays in the kernel.
     book.python("[w.close(), box.layout.close(), box.close()]")

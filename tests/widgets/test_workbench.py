@@ -244,39 +244,43 @@ def test_close_twice_is_close_once(transcript):
 
 
 def test_the_chart_is_made_when_its_tab_is_first_opened_and_then_only_updated(bench):
-    assert bench.bottom.figure is None
+    assert bench.bottom.panels == {}
     bench.bottom.tab = "turns"
-    figure = bench.bottom.figure
-    assert bench.bottom.shown
+    panel = bench.bottom.panels["turns"]
+    figure = panel.figure
+    assert panel.shown
+    assert panel.layout.display is None
     bench.budget = 12_000
-    assert bench.bottom.figure is figure
+    assert bench.bottom.panels["turns"].figure is figure
     lead = int(bench.selection.request.view.tokens[0])
     assert sum(sum(trace.y) for trace in figure.data) == sum(bench.selection.fate_tokens.values()) - lead
     bench.bottom.tab = ""
-    assert not bench.bottom.shown
+    assert panel.layout.display == "none"
     bench.budget = 14_000
     bench.bottom.tab = "turns"
     removed = sum(sum(trace.y) for trace in figure.data if trace.marker.pattern.shape == "/")
     assert removed == bench.selection.fate_tokens["summarized"]
     bench.budget = 10_300
-    assert not bench.bottom.shown  # no bars of another budget
+    assert panel.layout.display is None
+    assert not panel.shown  # no bars of another budget
 
 
 def test_a_turn_is_selected_by_click_and_by_key(bench):
     bench.bottom.tab = "turns"
+    panel = bench.bottom.panels["turns"]
     groups = bench.ledger.view().turns
-    bench.bottom._told(None, {"type": "turn", "by": 1}, [])
+    bench.bottom._told(None, {"type": "step", "by": 1}, [])
     assert bench.selected == groups[0].messages[0]
-    bench.bottom._told(None, {"type": "turn", "by": 1}, [])
+    bench.bottom._told(None, {"type": "step", "by": 1}, [])
     assert bench.selected == groups[1].messages[0]
-    trace = next(trace for trace in bench.bottom.figure.data if len(trace.x or ()))
+    trace = next(trace for trace in panel.figure.data if len(trace.x or ()))
 
     class Points:
         xs = (trace.x[-1],)
 
-    bench.bottom._click(trace, Points, None)
+    panel._click(trace, Points, None)
     assert bench.selected == groups[round(trace.x[-1])].messages[0]
-    assert bench.bottom.figure.layout.shapes[0].x0 == round(trace.x[-1]) - 0.5
+    assert panel.figure.layout.shapes[0].x0 == round(trace.x[-1]) - 0.5
 
 
 def test_a_large_transcript_shows_quick_numbers_and_then_the_exact_ones(monkeypatch, transcript):

@@ -1,18 +1,21 @@
-"""The tabs below. A tab's figure is made when it is first opened; from then on it follows, one FigureWidget at the most."""
+"""The tabs below. A tab's panel is made when it is first opened, and kept; the open one follows the session."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import anywidget
 import ipywidgets
 import traitlets
 
-from .. import figures
-from ..figures import TurnBars, turn_bars, turn_traces
 from .assets import css, esm
 from .closing import close_whole
 from .session import Session
+from .turns import Turns
+
+#: Name, label, and what makes the panel of a session: a line adds a tab. What a panel must be is said at `Bottom`.
+PANELS: tuple[tuple[str, str, Callable[[Session], Any]], ...] = (("turns", "Turns", Turns),)
 
 
 class Tabs(anywidget.AnyWidget):
@@ -20,19 +23,35 @@ class Tabs(anywidget.AnyWidget):
 
     _esm = traitlets.Unicode(esm("bottom")).tag(sync=True)
     _css = traitlets.Unicode(css("bottom")).tag(sync=True)
+    tabs = traitlets.List([[name, label] for name, label, _ in PANELS]).tag(sync=True)
     tab = traitlets.Unicode("").tag(sync=True)
+    unit = traitlets.Unicode("").tag(sync=True)  # what the open panel steps by; empty if it does not step
     status = traitlets.Unicode("").tag(sync=True)
     width = traitlets.Int(0).tag(sync=True)
     dark = traitlets.Bool(False).tag(sync=True)
 
 
 class Bottom(ipywidgets.VBox):
-    """Turns: stacked tokens per turn group, linked with the selected message.
+    """A row of tabs, and the panel of the open one.
+
+    A panel is a widget, made by ``Panel(session)``, with
+
+    - a trait ``selected``: ``Message.index`` of the selected message, -1 for none. It is set from outside, and the panel
+      sets it when a message is picked there;
+    - ``refresh()``: follow the session. Called when the panel is opened, and while it is open whenever a drag has come
+      to rest; also when the policy cannot answer (``session.selection`` is None, ``session.problem`` says why);
+    - ``close()``: free everything;
+
+    and, where it has a use for them,
+
+    - ``unit`` and ``step(by)``: the row then has buttons for the unit before (-1) and after (1) the selected message;
+    - a trait ``status``: a few words that the row shows while the panel is open;
+    - traits ``width`` (pixels of the row) and ``dark``, which follow the page: for what cannot read CSS.
 
     Attributes
     ----------
     selected : int
-        ``Message.index`` of the selected message; -1 for none.
+        ``Message.index`` of the selected message; -1 for none. Both ways.
     """
 
     children: Any  # its stub would fix the tuple to its first value
@@ -41,15 +60,11 @@ class Bottom(ipywidgets.VBox):
     def __init__(self, session: Session) -> None:
         self._session: Session | None = session
         self._tabs: Any = Tabs()
-        self._figure: Any = None
-        self._bars: TurnBars | None = None
-        self._place: Any = ipywidgets.Box(layout={"display": "none"})
-        self._place.add_class("cw-place")
-        super().__init__([self._tabs, self._place])
+        self._panels: dict[str, Any] = {}
+        self._links: list[Any] = []
+        super().__init__([self._tabs])
         self.add_class("cw-bottom")
         self._tabs.observe(self._turn, "tab")
-        self._tabs.observe(self._resize, "width")
-        self._tabs.observe(self._recolour, "dark")
         self._tabs.on_msg(self._told)
 
     @property
@@ -62,71 +77,30 @@ class Bottom(ipywidgets.VBox):
         self._tabs.tab = name
 
     @property
-    def figure(self) -> Any:
-        """The FigureWidget of the open tab; None before the first opening."""
-        return self._figure
+    def panels(self) -> dict[str, Any]:
+        """The panels by the names of their tabs, as far as they were opened."""
+        return dict(self._panels)
 
     def refresh(self) -> None:
-        """Follow the session, if a figure is in sight."""
-        session = self._session
-        if session is None or not self.tab:
-            return
-        selection = session.selection
-        self._tabs.status = "" if selection is not None else "no selection at this budget"
-        if selection is None:
-            self._show(False)  # no bars of another budget
-            return
-        self._bars = turn_bars(selection)
-        if self._figure is None:
-            self._figure = self._make(selection)
-        else:
-            with self._figure.batch_update():
-                for trace, values in zip(self._figure.data, turn_traces(self._bars), strict=True):
-                    trace.update(values)
-        self.mark()
-        self._show(True)
-
-    @property
-    def shown(self) -> bool:
-        """Whether the figure is in sight."""
-        return bool(self._place.layout.display == "block")
-
-    def _show(self, shown: bool) -> None:
-        """Hide the figure, or show it. It stays in the page: a plotly view that was taken out would still answer to changes."""
-        self._place.layout.display = "block" if shown else "none"
-        if shown and not self._place.children:
-            self._place.children = (self._figure,)
-
-    def mark(self) -> None:
-        """Mark the bar of the selected message."""
-        session, bars = self._session, self._bars
-        if session is None or bars is None or self._figure is None or not self.tab:
-            return
-        turn = self._turn_of(session, session.selected)
-        shapes = []
-        if turn is not None and bars.first:
-            bar = bars.bar_of(turn)
-            edges = {"x0": bars.first[bar] - 0.5, "x1": bars.last[bar] + 0.5}
-            shapes = [
-                {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}, "fillcolor": "rgba(128,128,128,.22)", **edges}
-            ]
-        self._figure.layout.shapes = shapes
+        """Let the open panel follow the session."""
+        panel = self._panels.get(self.tab)
+        if panel is not None:
+            panel.refresh()
 
     def close(self) -> None:
-        """Free everything, the figure too."""
+        """Free everything, the panels too."""
         if self.comm is None:
             return
         self._session = None
-        self._place.children = ()  # the page takes the figure out while it can still say so: plotly counts its views
         self._tabs.unobserve_all()
         self._tabs.on_msg(self._told, remove=True)
+        for link in self._links:
+            link.unlink()
+        self._links.clear()
         close_whole(self._tabs)
-        close_whole(self._place)
-        if self._figure is not None:
-            for trace in self._figure.data:
-                trace._click_callbacks.clear()
-            close_whole(self._figure)
-        self._figure = self._bars = None
+        for panel in self._panels.values():
+            close_whole(panel)
+        self._panels.clear()
         self.unobserve_all()
         self.children = ()
         super().close()
@@ -134,52 +108,37 @@ class Bottom(ipywidgets.VBox):
     def __repr__(self) -> str:
         return f"<Bottom: {self.tab or 'no tab open'}>"
 
-    def _make(self, selection: Any) -> Any:
-        import plotly.graph_objects as go
-
-        made = go.FigureWidget(figures.turns(selection, dark=self._tabs.dark))
-        for trace in made.data:
-            trace.on_click(self._click)
-        made.add_class("cw-figure")
-        made.layout.width = self._tabs.width or None
-        made._config = {**made._config, "displayModeBar": False}  # it links to a site
-        return made
-
     def _turn(self, _: object) -> None:
-        if self.tab:
-            self.refresh()
-        else:
-            self._show(False)
+        if self._session is None:
+            return
+        name = self.tab
+        if name not in self._panels:
+            self._make(name, self._session)
+        panel = self._panels.get(name)
+        if panel is not None:
+            panel.refresh()
+        for other, each in self._panels.items():  # hidden, not taken out: a panel keeps its place in the page
+            each.layout.display = None if other == name else "none"
+        with self._tabs.hold_sync():
+            self._tabs.unit = getattr(panel, "unit", "")
+            self._tabs.status = getattr(panel, "status", "")
 
-    def _resize(self, change: Any) -> None:
-        if self._figure is not None:
-            self._figure.layout.width = change["new"] or None
+    def _make(self, name: str, session: Session) -> None:
+        make = next((make for known, _, make in PANELS if known == name), None)
+        if make is None:  # no tab is open, or a name from outside
+            return
+        panel = self._panels[name] = make(session)
+        self._links.append(traitlets.link((self, "selected"), (panel, "selected")))
+        self._links += [traitlets.dlink((self._tabs, trait), (panel, trait)) for trait in ("width", "dark") if panel.has_trait(trait)]
+        if panel.has_trait("status"):
+            panel.observe(lambda change: self._say(name, change["new"]), "status")
+        self.children = (*self.children, panel)
 
-    def _recolour(self, change: Any) -> None:
-        if self._figure is not None:
-            with self._figure.batch_update():
-                for trace, marker in zip(self._figure.data, figures.turn_markers(change["new"]), strict=True):
-                    trace.marker.update(marker)
-
-    def _click(self, _: object, points: Any, __: object) -> None:
-        if self._bars is not None and points.xs:
-            self.selected = self._bars.start[self._bars.bar_of(int(points.xs[0]))]
+    def _say(self, name: str, words: str) -> None:
+        if name == self.tab:
+            self._tabs.status = words
 
     def _told(self, _: object, content: Any, __: object) -> None:
-        """Keys: the turn before or after the selected message's."""
-        session = self._session
-        if session is None or not isinstance(content, dict) or content.get("type") != "turn":
-            return
-        turns = session.view.turns
-        if not turns:
-            return
-        now = self._turn_of(session, session.selected)
-        by = 1 if content.get("by", 1) > 0 else -1
-        turn = (0 if by > 0 else len(turns) - 1) if now is None else min(len(turns) - 1, max(0, now + by))
-        self.selected = turns[turn].messages[0]
-
-    @staticmethod
-    def _turn_of(session: Session, index: int | None) -> int | None:
-        view = session.view
-        table = view.memo.get("turn_of", lambda: {message: turn.index for turn in view.turns for message in turn.messages})
-        return None if index is None else table.get(index)
+        step = getattr(self._panels.get(self.tab), "step", None)
+        if isinstance(content, dict) and content.get("type") == "step" and step is not None:
+            step(1 if content.get("by", 1) > 0 else -1)

@@ -11,7 +11,7 @@ from .. import policies
 from ..errors import BudgetError, WorkbenchError
 from ..ledger import Ledger, count
 from ..model import MAIN, Budget, History, Transcript
-from ..policies.base import Policy, PolicyInfo, Selection
+from ..policies.base import Policy, PolicyInfo, Selection, limit_of
 from ..tokens import Counter, RatioCounter
 from .bottom import Bottom
 from .closing import close_whole
@@ -223,9 +223,8 @@ class Workbench(ipywidgets.Box):
             self.reader.rebind(view)
             self.controls.refresh_bounds()
         self.reader.pins = sorted(session.pins)
-        limit = session.policy.info.limit
         needed, available = (problem.needed, problem.available) if isinstance(problem, BudgetError) else (None, None)
-        self.strip.show(selection, session.budget, needed=needed, available=available, own_limit=None if limit == "budget" else limit)
+        self.strip.show(selection, session.budget, needed=needed, available=available, own_limit=limit_of(session.policy))
         self.controls.refresh()
         self.header.refresh()
 
@@ -239,14 +238,18 @@ class Workbench(ipywidgets.Box):
         self.controls.refresh()  # the smallest window that works is known now
         self.header.refresh()
         self.side.refresh()
-        self.bottom.mark()
+
+    def _selected(self) -> int:
+        return -1 if self._session.selected is None else self._session.selected
 
     def _point(self) -> None:
-        at = -1 if self._session.selected is None else self._session.selected
+        at = self._selected()
         for view in (self.strip, self.reader, self.side, self.bottom):
             view.selected = at
 
     def _picked(self, change: Any) -> None:
+        if max(change["new"], -1) == self._selected():
+            return  # it was told
         try:
             self._session.selected = change["new"]
         except WorkbenchError:
@@ -255,6 +258,8 @@ class Workbench(ipywidgets.Box):
         # The browser has told the linked views already; telling them again could undo a newer choice.
         if not _from_browser(change):
             self._point()
+        else:
+            self.bottom.selected = self._selected()  # its panels are not linked in the browser
 
     def _dragged(self, change: Any) -> None:
         self._session.change(budget=max(0, change["new"]))
