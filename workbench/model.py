@@ -235,6 +235,31 @@ def _total(numbers: Sequence[int | None]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool that the model was offered. `parameters` is its JSON schema."""
+
+    name: str
+    description: str = ""
+    parameters: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """What one recorded request held before its conversation.
+
+    Parameters
+    ----------
+    system : tuple of str
+        System text by block: what stands outside the message list, then the leading system messages.
+    tools : tuple of ToolSpec
+        The tools that it offered, in order.
+    """
+
+    system: tuple[str, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One provider request.
 
@@ -252,6 +277,9 @@ class Call:
         The exact messages that it was sent, where the source records them.
     ts : int or None
         UTC epoch milliseconds of the response's first record.
+    prefix : Prefix or None
+        What stood before the conversation, where the source records it for each request. One shared object while
+        nothing changes. A leading system message of the thread that this request did not send is not in `context`.
     """
 
     index: int
@@ -264,6 +292,7 @@ class Call:
     thread: str = MAIN
     ts: int | None = None
     kind: Literal["response", "compaction"] = "response"
+    prefix: Prefix | None = field(default=None, repr=False, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,15 +350,6 @@ class Thread:
     parent: str | None = None
     spawned_by: str | None = None
     records: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A tool that the model was offered. `parameters` is its JSON schema."""
-
-    name: str
-    description: str = ""
-    parameters: Any = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.readers.made import as_json, jsonl
-from workbench.readers.exchanges import Exchange, Step, events, pairs, runs
+from workbench.readers.exchanges import Exchange, Step, events, leading, pairs, runs
 from workbench.readers.source import open_document
 
 
@@ -28,6 +28,7 @@ def told_apart(*exchanges: Exchange) -> list[list[Step]]:
         got=got,
         id_of=lambda exchange: (exchange.response or {}).get("id"),
         previous_of=lambda exchange: exchange.request.get("previous_response_id"),
+        lead_of=lambda exchange: leading([{"role": key} for key in exchange.request["messages"]], lambda item: "system" if item["role"].isdigit() else "user"),
     )
 
 
@@ -55,6 +56,26 @@ def test_a_client_that_trims() -> None:
 
 def test_a_changed_history_is_another_run() -> None:
     assert [len(steps) for steps in told_apart(pair(1, "u", "a"), pair(2, "Uav", "b"))] == [1, 1]
+
+
+def test_other_leading_system_text_is_the_same_run() -> None:
+    """A digit is system text here: in each request another one, none, two, the first again."""
+    found = told_apart(pair(1, "1u", "a"), pair(2, "2uav", "b"), pair(3, "uavbw", "c"), pair(4, "12uavbwcx", "d"), pair(5, "1uavbwcxdy", "e"))
+    assert shape(found) == [[(1, 0, ()), (2, 3, (1, 2)), (3, 4, (1, 2, 3, 4)), (4, 8, (0, 1, 2, 3, 4, 5, 6)), (5, 9, tuple(range(9)))]]
+
+
+def test_the_same_system_text_alone_joins_nothing() -> None:
+    assert [len(steps) for steps in told_apart(pair(1, "1u", "a"), pair(2, "1v", "b"), pair(3, "2v", "c"))] == [1, 1, 1]
+    assert [len(steps) for steps in told_apart(pair(1, "1", ""), pair(2, "2v", "c"), pair(3, "1v", "d"))] == [2, 1]
+
+
+def test_the_run_with_the_same_system_text_comes_first() -> None:
+    found = told_apart(pair(1, "1u", "a"), pair(2, "2u", "a"), pair(3, "1uav", "b"))
+    assert [[step.exchange.number for step in steps] for steps in found] == [[1, 3], [2]]
+
+
+def test_later_system_text_that_changes_is_another_run() -> None:
+    assert [len(steps) for steps in told_apart(pair(1, "u1", "a"), pair(2, "u2av", "b"))] == [1, 1]
 
 
 def test_a_named_previous_response() -> None:

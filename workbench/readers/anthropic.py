@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model import Transcript
 from .anthropic_blocks import OWN_TYPES
-from .anthropic_messages import Conversation, key_of
+from .anthropic_messages import Conversation, key_of, lead_of
 from .anthropic_stream import EVENTS, assembled
 from .base import Match, ReaderInfo
 from .build import Builder
@@ -206,7 +206,7 @@ def _read_pairs(document: Document, exchanges: Sequence[Exchange]) -> list[Trans
         answer = answers[exchange.number]
         return [key_of({**answer, "role": "assistant"})] if answer is not None and "content" in answer else []
 
-    found = runs(exchanges, sent=sent, got=got)
+    found = runs(exchanges, sent=sent, got=got, lead_of=lambda exchange: lead_of(exchange.request["messages"]))
     others = sum(len(steps) for steps in found[1:])
     total = 1 if isinstance(document.value, dict) else document.total
     transcripts = []
@@ -230,6 +230,7 @@ def _read_run(builder: Builder, steps: Sequence[Step], answers: dict[int, dict[s
         exchange, number = step.exchange, step.exchange.number
         builder.account(number, "metadata")
         conversation.request(exchange.request, number)
+        conversation.prefix(exchange.request, number)
         context = [index for at in step.context for index in places[at]]
         for place, message in enumerate(exchange.request["messages"][step.repeats :], step.repeats + 1):
             places.append(conversation.add(message, number, f", message {place}"))

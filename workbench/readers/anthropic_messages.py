@@ -9,6 +9,7 @@ from typing import Any
 from ..model import COMPACT_SUMMARY, Compaction, Part, Text, ToolResult, ToolSpec, Usage
 from .anthropic_blocks import Blocks, CompactionBlock, as_json
 from .build import Builder, DraftCall
+from .exchanges import leading
 from .fields import epoch_ms, listing, mapping, string
 from .usage import anthropic as usage_of
 from .usage import tokens
@@ -28,23 +29,25 @@ class Conversation:
     def request(self, request: dict[str, Any], number: int) -> None:
         """Take system text, tools and model from a request body."""
         builder = self.builder
-        system = [part.text for part in self.blocks.parts(request.get("system")) if type(part) is Text and part.text]
-        if system and not builder.system:
-            builder.system += system
-        elif system and system != builder.system:
-            builder.report(number, "system", f"record {number}: the system prompt changes during the conversation; the first is kept")
+        if not builder.system:
+            builder.system += self._system(request)
         known = {spec.name for spec in builder.tools}
-        for tool in map(mapping, listing(request.get("tools"))):
-            name = string(tool.get("name"), tool.get("type"))
-            if name and name not in known:
-                known.add(name)
-                schema = tool.get("input_schema")
-                if schema is None:  # a tool that the provider runs: its settings are all that is known
-                    schema = {key: value for key, value in tool.items() if key not in ("name", "description", "cache_control") and value is not None}
-                builder.tools.append(ToolSpec(name, string(tool.get("description")), schema))
+        builder.tools += [spec for spec in _tools(request) if spec.name not in known]
         if model := string(request.get("model")):
             builder.meta.setdefault("model", model)
         self._faults(number, "")
+
+    def prefix(self, request: dict[str, Any], number: int) -> None:
+        """Keep what this very request holds before its conversation, for the call that answers it."""
+        messages = request["messages"]
+        told = [text for message in messages[: lead_of(messages)] if (text := self._text(message.get("content")))]
+        self.builder.request_prefix((*self._system(request), *told), _tools(request), number)
+
+    def _system(self, request: dict[str, Any]) -> list[str]:
+        return [part.text for part in self.blocks.parts(request.get("system")) if type(part) is Text and part.text]
+
+    def _text(self, content: Any) -> str:
+        return "\n".join(part.text for part in self.blocks.parts(content) if type(part) is Text)
 
     def add(self, message: Any, number: int, place: str = "") -> list[int]:
         """Add a message of a request's history or of a saved list. `place` says where in the record it stands."""
@@ -168,6 +171,22 @@ def _around(usage: Any) -> tuple[int | None, int | None]:
 def _prompt(item: Any) -> int | None:
     usage: Usage | None = usage_of(item)[0]
     return None if usage is None else usage.prompt
+
+
+def _tools(request: dict[str, Any]) -> list[ToolSpec]:
+    found = []
+    for tool in map(mapping, listing(request.get("tools"))):
+        if name := string(tool.get("name"), tool.get("type")):
+            schema = tool.get("input_schema")
+            if schema is None:  # a tool that the provider runs: its settings are all that is known
+                schema = {key: value for key, value in tool.items() if key not in ("name", "description", "cache_control") and value is not None}
+            found.append(ToolSpec(name, string(tool.get("description")), schema))
+    return found
+
+
+def lead_of(messages: Sequence[Any]) -> int:
+    """How many of the first messages are system text: a server may take it there too."""
+    return leading(messages, lambda message: string(message.get("role")))
 
 
 def key_of(message: Any) -> Hashable:

@@ -18,6 +18,7 @@ from ..model import (
     Diagnostic,
     Message,
     Part,
+    Prefix,
     Records,
     Role,
     Source,
@@ -67,6 +68,7 @@ class DraftCall:
     produced: tuple[int, ...]
     context: tuple[int, ...] | None
     kind: Literal["response", "compaction"]
+    prefix: Prefix | None
 
 
 @dataclass(slots=True)
@@ -77,6 +79,8 @@ class Builder:
     ----------
     total : int, optional
         Records of this run; by default all of the document's.
+    prefix : Prefix, optional
+        What the request that is read now holds before its conversation; `call` keeps it. See `request_prefix`.
     """
 
     format: str
@@ -91,6 +95,7 @@ class Builder:
     system: list[str] = field(default_factory=list)
     meta: dict[str, Any] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    prefix: Prefix | None = None
     _class: dict[int, Class] = field(default_factory=dict)
     _record_thread: dict[int, str] = field(default_factory=dict)
     _unknown: dict[str, list[int]] = field(default_factory=dict)
@@ -139,9 +144,25 @@ class Builder:
         kind: Literal["response", "compaction"] = "response",
     ) -> DraftCall:
         """Begin a provider request. Its messages name it by ``call=draft.index``."""
-        draft = DraftCall(len(self.calls), id, thread, model, usage, stop_reason, ts, (), context, kind)
+        prefix = self.prefix if kind == "response" else None  # a compaction has instructions of its own
+        draft = DraftCall(len(self.calls), id, thread, model, usage, stop_reason, ts, (), context, kind, prefix)
         self.calls.append(draft)
         return draft
+
+    def request_prefix(self, system: Iterable[str], tools: Iterable[ToolSpec], record: int) -> None:
+        """Say what a request holds before its conversation. What is as it was before is one object with it.
+
+        A change of the system text is reported once: the transcript shows the first, each call has its own.
+        """
+        before, held, offered = self.prefix, tuple(system), tuple(tools)
+        if before is not None:
+            held = before.system if held == before.system else held
+            offered = before.tools if repr(offered) == repr(before.tools) else offered  # the order of keys counts: a cache looks at bytes
+            if held is not before.system and not any(item.code == "system" for item in self.diagnostics):
+                self.report(record, "system", f"record {record}: the system text changes between requests; the first is shown, each call keeps its own")
+            if held is before.system and offered is before.tools:
+                return
+        self.prefix = Prefix(held, offered)
 
     def thread(self, id: str, kind: Literal["main", "subagent", "branch"], *, parent: str | None = MAIN, spawned_by: str | None = None) -> str:
         """Make a thread known, once, and return its id."""

@@ -50,7 +50,7 @@ class Step:
     Parameters
     ----------
     repeats : int
-        So many leading items of the request are the history of the run.
+        So many leading items of the request are the history of the run, or system text that stands in its place.
     context : tuple of int
         Which items of the run these are: places in the list of all items of the run so far, counted over the new
         items of each request and the items of each answer, in order. With a named previous response, all so far.
@@ -157,12 +157,14 @@ def runs(
     got: Callable[[Exchange], Sequence[Hashable]],
     id_of: Callable[[Exchange], Hashable] = lambda _: None,
     previous_of: Callable[[Exchange], Hashable] = lambda _: None,
+    lead_of: Callable[[Exchange], int] = lambda _: 0,
 ) -> list[list[Step]]:
     """Tell pairs apart into conversations.
 
     A pair goes on with a run if it names the run's newest response, or if its request holds that response's items and
     all that stands before them there is history of the run in the same order: the whole of it, or what a client left
-    of it. Any other pair starts a new run.
+    of it. Leading system text need not be the run's: a prompt with the time of day in it is another one in every request,
+    and yet it is one conversation. Any other pair starts a new run.
 
     Parameters
     ----------
@@ -171,6 +173,8 @@ def runs(
         must leave out what a client may drop when it sends an answer back (ids, citations, reasoning).
     id_of, previous_of : callable
         Id of a pair's response, and of the response that its request builds on; None if there is none.
+    lead_of : callable
+        How many of the first items of a request are system text.
     """
     found: list[_Run] = []
     ends: dict[Hashable, list[_Run]] = {}  # runs by the key of their newest item
@@ -178,7 +182,7 @@ def runs(
     for exchange in exchanges:
         keys, previous = list(sent(exchange)), previous_of(exchange)
         if previous is None:
-            run, step = _find(exchange, keys, ends)
+            run, step = _find(exchange, keys, ends, lead_of(exchange))
         else:
             run = responses.get(previous)
             step = None if run is None or run.response != previous else Step(exchange, 0, tuple(range(len(run.keys))))
@@ -196,29 +200,43 @@ def runs(
     return [run.steps for run in found]
 
 
-def _find(exchange: Exchange, keys: list[Hashable], ends: dict[Hashable, list[_Run]]) -> tuple[_Run | None, Step | None]:
+def _find(exchange: Exchange, keys: list[Hashable], ends: dict[Hashable, list[_Run]], lead: int) -> tuple[_Run | None, Step | None]:
     """The run that the request goes on with: the latest of its items that ends a run decides, the newest run first."""
-    for end in range(len(keys) - 1, -1, -1):
-        for run in reversed(ends.get(keys[end], ())):
-            if run.keys[-1] == keys[end] and (step := _continues(run.keys, exchange, keys[: end + 1])) is not None:
-                return run, step
+    for strict in (True, False) if lead else (True,):
+        for end in range(len(keys) - 1, -1 if strict else lead - 1, -1):
+            for run in reversed(ends.get(keys[end], ())):
+                if run.keys[-1] == keys[end] and (step := _continues(run.keys, exchange, keys[: end + 1], 0 if strict else lead)) is not None:
+                    return run, step
     return None, None
 
 
-def _continues(history: list[Hashable], exchange: Exchange, repeated: list[Hashable]) -> Step | None:
-    """Match the head of a request against the end of a run, backwards."""
+def _continues(history: list[Hashable], exchange: Exchange, repeated: list[Hashable], lead: int) -> Step | None:
+    """Match the head of a request against the end of a run, backwards. Of its first `lead` items each may be missing there."""
     if repeated == history:  # by far the most common: everything is sent again
         return Step(exchange, len(repeated), tuple(range(len(history))))
     places: list[int] = []
-    at = len(history)
-    for key in reversed(repeated):
-        at -= 1
-        while at >= 0 and history[at] != key:
+    end = len(history)
+    for place in range(len(repeated) - 1, -1, -1):
+        at = end - 1
+        while at >= 0 and history[at] != repeated[place]:
             at -= 1
-        if at < 0:
+        if at >= 0:
+            places.append(at)
+            end = at
+        elif place >= lead:
             return None
-        places.append(at)
     return Step(exchange, len(repeated), tuple(reversed(places)))
+
+
+def leading(items: Sequence[Any], role_of: Callable[[dict[str, Any]], str]) -> int:
+    """How many items at the head of a request's history are system or developer text.
+
+    Examples
+    --------
+    >>> leading([{"role": "developer"}, {"role": "system"}, {"role": "user"}], lambda item: item["role"])
+    2
+    """
+    return next((at for at, item in enumerate(items) if not isinstance(item, dict) or role_of(item) not in ("system", "developer")), len(items))
 
 
 def digest(value: Any) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model import Transcript
+from ..model import ToolSpec, Transcript, join_text
 from .base import Match, ReaderInfo
 from .build import Builder
-from .chat_messages import ROLES, Messages, key_of, merged, role_of
-from .exchanges import Exchange, Step, match_pairs, pairs, runs
+from .chat_messages import ROLES, Messages, key_of, merged, parts_of, role_of
+from .exchanges import Exchange, Step, leading, match_pairs, pairs, runs
 from .fields import epoch_ms, listing, mapping, string, tool_specs
 from .responses_items import TYPES
 from .source import Document
@@ -160,9 +160,13 @@ def _logged(document: Document) -> list[Exchange]:
 
 def _fixed(builder: Builder, request: dict[str, Any]) -> None:
     known = {spec.name for spec in builder.tools}
-    builder.tools += [spec for key in ("tools", "functions") for spec in tool_specs(request.get(key)) if spec.name not in known]
+    builder.tools += [spec for spec in _tools(request) if spec.name not in known]
     builder.meta.setdefault("model", string(request.get("model")))
     builder.meta.setdefault("title", string(request.get("title")))
+
+
+def _tools(request: dict[str, Any]) -> list[ToolSpec]:
+    return [spec for key in ("tools", "functions") for spec in tool_specs(request.get(key))]
 
 
 def _read_object(document: Document, value: dict[str, Any]) -> Transcript:
@@ -220,6 +224,14 @@ def _messages_of(exchange: Exchange) -> list[Any]:
     return listing(exchange.request.get("messages"))
 
 
+def _lead_of(exchange: Exchange) -> int:
+    return leading(_messages_of(exchange), role_of)
+
+
+def _told(message: dict[str, Any]) -> str:
+    return join_text(parts_of(message, "system"))
+
+
 def _answer(exchange: Exchange) -> dict[str, Any]:
     return exchange.response if exchange.response is not None else merged(exchange.events) if exchange.events else {}
 
@@ -238,7 +250,7 @@ def _got(exchange: Exchange) -> list[Hashable]:
 
 
 def _read_exchanges(document: Document, exchanges: Sequence[Exchange]) -> list[Transcript]:
-    found = runs(exchanges, sent=_sent, got=_got)
+    found = runs(exchanges, sent=_sent, got=_got, lead_of=_lead_of)
     others = sum(len(steps) for steps in found[1:])
     total = 1 if isinstance(document.value, dict) else document.total
     transcripts = []
@@ -284,6 +296,11 @@ class _Run:
         builder, number, request, response = self.builder, exchange.number, exchange.request, _answer(exchange)
         builder.account(number, "metadata")
         _fixed(builder, request)
+        if request:  # a response alone does not say what it answers
+            told = [text for message in _messages_of(exchange)[: _lead_of(exchange)] if (text := _told(message))]
+            builder.request_prefix(told, _tools(request), number)
+        else:
+            builder.prefix = None
         context = [place for at in step.context if (place := self.places[at]) is not None]
         for place, message in enumerate(_messages_of(exchange)[step.repeats :], step.repeats + 1):
             draft = self.reader.add(message, number, place=f", message {place}")

@@ -10,12 +10,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..model import COMPACT_SUMMARY, Transcript
+from ..model import COMPACT_SUMMARY, Transcript, join_text
 from .base import Match, ReaderInfo
 from .build import Builder, DraftCall
-from .exchanges import Exchange, Step, match_pairs, pairs, runs
+from .exchanges import Exchange, Step, leading, match_pairs, pairs, runs
 from .fields import epoch_ms, listing, mapping, string, tool_specs
-from .responses_items import TYPES, Items, key_of
+from .responses_items import TYPES, Items, content_parts, key_of
 from .source import Document
 from .usage import inclusive
 
@@ -53,7 +53,7 @@ class ResponsesReader:
         exchanges = pairs(document) or _exchanges(document)
         if not exchanges:
             return [_read_items(document)]
-        found = runs(exchanges, sent=_sent, got=_got, id_of=_id_of, previous_of=_previous_of)
+        found = runs(exchanges, sent=_sent, got=_got, id_of=_id_of, previous_of=_previous_of, lead_of=_lead_of)
         others = sum(len(steps) for steps in found[1:])
         transcripts = []
         for number, steps in enumerate(found):
@@ -190,6 +190,14 @@ def _got(exchange: Exchange) -> list[Hashable]:
     return _keys(listing(_final(exchange).get("output")))
 
 
+def _lead(inputs: Sequence[Any]) -> int:
+    return leading(inputs, lambda item: string(item.get("role")))
+
+
+def _lead_of(exchange: Exchange) -> int:
+    return _lead(_inputs(exchange.request))
+
+
 def _id_of(exchange: Exchange) -> Hashable:
     return string(_final(exchange).get("id")) or None
 
@@ -285,14 +293,17 @@ class _Run:
 
     def _fixed(self, request: dict[str, Any], number: int) -> None:
         builder = self.builder
-        told = request.get("instructions")
-        if isinstance(told, str) and told:
-            if not builder.system:
-                builder.system.append(told)
-            elif told not in builder.system and not any(item.code == "instructions" for item in builder.diagnostics):
-                builder.report(number, "instructions", f"record {number}: the instructions change; the first ones are shown")
+        told, offered = string(request.get("instructions")), tool_specs(request.get("tools"))
+        if told and not builder.system:
+            builder.system.append(told)
         known = {spec.name for spec in builder.tools}
-        builder.tools += [spec for spec in tool_specs(request.get("tools")) if spec.name not in known]
+        builder.tools += [spec for spec in offered if spec.name not in known]
+        if request.get("prompt") or not request.keys() & {"input", "previous_response_id", "conversation"}:
+            builder.prefix = None  # its text is with the provider, or there is an answer only
+        else:
+            inputs = _inputs(request)
+            lead = [join_text(content_parts(item.get("content"))) for item in inputs[: _lead(inputs)]]
+            builder.request_prefix([text for text in (told, *lead) if text], offered, number)
 
     def _request(self, request: dict[str, Any], repeats: int, number: int) -> list[int]:
         """Read what is new in a request: items from place `repeats` on, counted over those that have a key."""
