@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import policies, readers
 from ..errors import PluginError
-from ..policies import Policy
+from ..policies import Policy, limit_of
 from .output import complain
 
 
@@ -40,7 +40,7 @@ def _policy(policy: Policy) -> dict[str, Any]:
         "mechanisms": list(info.mechanisms),
         "persistent": info.persistent,
         "promises": sorted(policy.promises),
-        "limit": info.limit,
+        "limit": limit_of(policy) or "budget",
         "params": {
             item.name: {"default": item.default, **{key: list(value) if isinstance(value, tuple) else value for key, value in item.metadata.items()}}
             for item in dataclasses.fields(policy)  # type: ignore[arg-type]

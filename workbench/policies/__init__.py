@@ -1,6 +1,7 @@
 """What a model would still see: policies, what they are asked, and what they answer."""
 
-from .base import Added, Edited, Fate, Kept, Note, Policy, PolicyInfo, Request, Selection, Step, as_python, params_of, smallest_window
+from .base import Added, Edited, Fate, Kept, Note, Policy, PolicyInfo, Request, Selection, Step, as_python, limit_of, params_of, smallest_window
+from .kernel import Kernel
 from .none import NoPolicy
 from .registry import get, make, make_from_text, select
 from .registry import names as list
@@ -11,6 +12,7 @@ __all__ = [
     "Edited",
     "Fate",
     "Kept",
+    "Kernel",
     "NoPolicy",
     "Note",
     "Policy",
@@ -21,6 +23,7 @@ __all__ = [
     "Step",
     "as_python",
     "get",
+    "limit_of",
     "list",
     "make",
     "make_from_text",

@@ -36,6 +36,7 @@ __all__ = [
     "derive_fates",
     "field_of",
     "kept_items",
+    "limit_of",
     "make_selection",
     "param",
     "params_of",
@@ -122,7 +123,8 @@ class PolicyInfo:
     persistent : bool
         True if it goes on from the state of the selection before.
     limit : str
-        What bounds it: ``budget``, or its own words ("nothing is ever removed").
+        What bounds it: ``budget``, or its own words ("nothing is ever removed"), with the names of parameters in
+        braces ("{max_messages} messages"). `limit_of` fills them in.
     """
 
     name: str
@@ -161,6 +163,23 @@ class Policy(Protocol):
             It promises the budget and cannot hold it.
         """
         ...
+
+
+def limit_of(policy: Policy) -> str | None:
+    """What bounds a policy if the budget does not; None if it does.
+
+    Examples
+    --------
+    >>> from workbench.policies import Kernel
+    >>> limit_of(Kernel(max_messages=1_200))
+    '1,200 messages'
+    """
+    limit = policy.info.limit
+    if limit == "budget":
+        return None
+    for name, value in params_of(policy).items():
+        limit = limit.replace("{" + name + "}", f"{value:,}" if isinstance(value, int) else str(value))
+    return limit
 
 
 def smallest_window(policy: Policy, request: Request) -> int | None:

@@ -24,7 +24,7 @@ class NoPolicy:
     promises: ClassVar[frozenset[str]] = frozenset({"pairs", "last_user", "idempotent", "monotone"})
 
     def select(self, request: Request, previous: Selection | None = None) -> Selection:
-        """Keep everything. Its own estimate is the ledger's count."""
+        """Keep everything. It has no estimate of its own."""
         view = request.view
         count = len(view.indices)
         steps = (Step(f"all {count:,} messages are sent: {view.total:,} tokens; no budget is looked at", row_indices(view)),) if count else ()
@@ -32,7 +32,6 @@ class NoPolicy:
             self,
             request,
             kept_items(view),
-            own=(view.total, view.total),
             rows=np.arange(count),
             fates=np.full(count, Fate.KEPT, np.uint8),
             steps=steps,

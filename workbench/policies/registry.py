@@ -13,11 +13,12 @@ from ..errors import PluginError, PolicyError
 from ..ledger import Ledger
 from ..model import MAIN, Budget, History
 from .base import DEFAULT_BUDGET, PROMISES, Policy, PolicyInfo, Request, Selection, field_of, parse_param
+from .kernel import Kernel
 from .none import NoPolicy
 from .scv import Scv
 
 GROUP = "workbench.policies"
-_BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, Scv)}
+_BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, Kernel, Scv)}
 
 
 def names() -> tuple[str, ...]:
@@ -38,7 +39,7 @@ def get(name: str) -> Policy:
     Examples
     --------
     >>> get("scv")
-    Scv(bytes_per_token=3, summary_max_chars=6000)
+    Scv(bytes_per_token=3, summary_max_chars=6000, note='extracts')
     """
     kind = _BUILT_IN.get(name)
     if kind is not None:
@@ -106,7 +107,7 @@ def make(policy: str | Policy, /, **params: Any) -> Policy:
     Examples
     --------
     >>> make("scv", summary_max_chars=4_000)
-    Scv(bytes_per_token=3, summary_max_chars=4000)
+    Scv(bytes_per_token=3, summary_max_chars=4000, note='extracts')
     """
     base = as_policy(policy)
     for name in params:
@@ -126,7 +127,7 @@ def make_from_text(policy: str | Policy, params: Mapping[str, str]) -> Policy:
     Examples
     --------
     >>> make_from_text("scv", {"bytes_per_token": "4"})
-    Scv(bytes_per_token=4, summary_max_chars=6000)
+    Scv(bytes_per_token=4, summary_max_chars=6000, note='extracts')
     """
     base = as_policy(policy)
     return make(base, **{name: parse_param(base, name, text) for name, text in params.items()})

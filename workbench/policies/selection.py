@@ -188,7 +188,7 @@ def make_selection(
     request: Request,
     items: Sequence[Item],
     *,
-    own: tuple[int, int],
+    own: tuple[int, int] | None = None,
     rows: Ints | None = None,
     fates: npt.NDArray[np.uint8] | None = None,
     steps: Sequence[Step] = (),
@@ -202,8 +202,9 @@ def make_selection(
 
     Parameters
     ----------
-    own : tuple of int
-        Tokens before and after in the policy's own estimate, without reserve and margin.
+    own : tuple of int, optional
+        Tokens before and after in the policy's own estimate, without reserve and margin. Default: the counter's, for a
+        policy that has no estimate of its own.
     rows : int array, optional
         Shape (len(items),). The view's row of each `Kept`; -1 for all other items.
     fates : uint8 array, optional
@@ -223,15 +224,17 @@ def make_selection(
     if len(new):
         tokens[new] = view.ledger.count_messages([_new_message(items[at]) for at in new.tolist()])
     outside = view.fixed - int(view.tokens[: view.lead].sum())  # leading system rows stand in the items
+    after = outside + int(tokens.sum())
+    own_before, own_after = own or (view.total, after)
     return Selection(
         policy=policy,
         request=request,
         items=items,
         fate_codes=derive_fates(view, items) if fates is None else fates,
         before_tokens=view.total,
-        after_tokens=outside + int(tokens.sum()),
-        own_before=own[0],
-        own_after=own[1],
+        after_tokens=after,
+        own_before=own_before,
+        own_after=own_after,
         item_tokens=tokens,
         item_rows=rows,
         steps=steps,

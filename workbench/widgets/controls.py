@@ -15,7 +15,7 @@ import traitlets
 
 from ..errors import BudgetError, WorkbenchError
 from ..model import Budget
-from ..policies.base import Policy, PolicyInfo, Selection
+from ..policies.base import Policy, PolicyInfo, Selection, limit_of
 from ..policies.registry import as_policy
 from .assets import css, esm
 from .session import Session
@@ -93,7 +93,7 @@ class Controls(anywidget.AnyWidget):
             "seq": int(self.wanted.get("seq", 0)),
             "policy": policy.info.name,
             "summary": policy.info.summary,
-            "limit": "" if policy.info.limit == "budget" else f"The budget does not bound it; its own limit: {policy.info.limit}.",
+            "limit": f"The budget does not bound it; its own limit: {limit}." if (limit := limit_of(policy)) is not None else "",
             "params": {name: list(value) if isinstance(value, tuple) else value for name, value in session.params.items()},
             "follows": follows,
             "budget": [budget.max_tokens, budget.reserve_output_tokens, budget.safety_margin_tokens],
