@@ -157,7 +157,7 @@ def test_b67_a_note_larger_than_what_it_replaced_is_flagged():
     assert chosen.own_after < chosen.own_before
     more = chosen.after_tokens - chosen.before_tokens
     assert more > 0
-    assert [(finding.rule, finding.text) for finding in chosen.findings] == [("grew", f"the request grew by {more:,} tokens")]
+    assert [(finding.rule, finding.text) for finding in chosen.alarms] == [("grew", f"the request grew by {more:,} tokens")]
 
 
 def test_b68_repeated_passes_leave_one_note():

@@ -235,7 +235,7 @@ def test_a_pin_is_told_and_not_kept():
     chosen = policies.select(ledger, "scv", Budget(420, 20, 20), pins=(0, 15))
     assert chosen.fates[0] == "summarized"
     assert any("cannot pin" in step.text for step in chosen.steps)
-    assert [(finding.rule, finding.messages) for finding in chosen.findings] == [("pin_removed", (0,))]
+    assert [(finding.rule, finding.messages) for finding in chosen.alarms] == [("pin_removed", (0,))]
     assert "cannot pin" in chosen.explain(0)
 
 

@@ -102,9 +102,10 @@ def picture(title: str, policy: Policy, budget: Budget, outcome: Selection | Bud
     if steps:
         parts.append(Text("\nWhy" if len(steps) <= _STEPS else f"\nWhy (the first {_STEPS} of {len(steps):,} steps; --json has all)", style="bold"))
         parts += [Text(f"  {one_line(step.text, 300)}") for step in steps[:_STEPS]]
-    if outcome.findings:
-        parts.append(Text("\nFindings", style="bold"))
-        parts += [Text(f"  {one_line(finding.text, 200)}", style="red") for finding in outcome.findings[:_STEPS]]
+    if outcome.alarms:
+        few = len(outcome.alarms) <= _STEPS
+        parts.append(Text("\nFindings" if few else f"\nFindings (the first {_STEPS} of {len(outcome.alarms):,}; --json has all)", style="bold"))
+        parts += [Text(f"  {one_line(finding.text, 200)}", style="red") for finding in outcome.alarms[:_STEPS]]
     return Group(*parts)
 
 

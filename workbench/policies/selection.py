@@ -14,7 +14,8 @@ from ..errors import PolicyError
 from ..ledger import View
 from ..model import Message
 from ..tokens.base import Ints
-from ..validity import Finding, check_pairs
+from ..validity import Finding
+from .findings import counts, findings, provider
 from .items import FATES, Edited, Event, Fate, Item, Kept, Note, SideCall, Step
 
 if TYPE_CHECKING:
@@ -117,18 +118,14 @@ class Selection:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong with the list that is sent, and with its size."""
-        found = []
-        if self.over_window:
-            found.append(Finding("any", "over_window", (), f"over window by {self.over_window:,} tokens"))
-        grown = self.after_tokens - self.before_tokens
-        if grown > 0:
-            found.append(Finding("any", "grew", (), f"the request grew by {grown:,} tokens"))
-        rows = self.request.view.row_of
-        lost = tuple(index for index in sorted(self.request.pins) if index in rows and self.fate_codes[rows[index]] > Fate.EDITED)
-        if lost:
-            found.append(Finding("any", "pin_removed", lost, f"pinned, but removed: {', '.join(f'#{index}' for index in lost)}"))
-        return (*found, *check_pairs(self.messages))
+        """What is wrong with the list that is sent, and with its size. See `findings.findings`."""
+        return findings(self)
+
+    @cached_property
+    def alarms(self) -> tuple[Finding, ...]:
+        """The findings that matter to the transcript's own provider; all others are for who would send it elsewhere."""
+        own = provider(self)
+        return tuple(finding for finding in self.findings if counts(finding, own))
 
     @property
     def frame(self) -> pd.DataFrame:

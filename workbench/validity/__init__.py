@@ -7,12 +7,13 @@ list is made from ours as `columns` says ("How a list is packed").
 from .check import check, check_columns, check_pairs, provider_of
 from .columns import Columns, sent_as
 from .finding import PROVIDERS, Finding, Level, Provider
-from .rules import LEVELS, RULES, Rule
+from .rules import LEVELS, RULES, About, Rule
 
 __all__ = [
     "LEVELS",
     "PROVIDERS",
     "RULES",
+    "About",
     "Columns",
     "Finding",
     "Level",

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -89,7 +89,7 @@ class Columns:
     event_id: Ints
     is_result: Bools
     server_side: Bools
-    ids: Mapping[str, int]
+    ids: Mapping[str, int] = field(repr=False)
 
     @classmethod
     def of(cls, messages: Sequence[Message], roles: Sequence[Role] | None = None, ids: Mapping[str, int] | None = None) -> Columns:

@@ -189,26 +189,19 @@ def reasoning_alone(list_: Columns, about: About) -> Found:
 
 def unsigned_thinking(list_: Columns, about: About) -> Found:
     """Thinking that cannot be sent back."""
-    rows = list_.talk[list_.has(Mark.UNSIGNED)[list_.talk]]
-    if about.own == "anthropic" and len(rows):
-        yield list_.messages(*rows), f"thinking without a signature in {_several(len(rows))}: it can only be left out"
+    if about.own == "anthropic":
+        for row in list_.talk[list_.has(Mark.UNSIGNED)[list_.talk]].tolist():
+            yield list_.messages(row), f"the thinking in {list_.name(row)} has no signature: it can only be left out"
 
 
 def same_role(list_: Columns, about: About) -> Found:
     """Messages of one role in a row."""
     talk = list_.talk
     role = list_.role[talk]
-    same = (role[1:] == role[:-1]) & ((role[1:] == USER) | (role[1:] == ASSISTANT))
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], same, [False])).astype(np.int8)))
-    for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        rows = talk[first : last + 1].tolist()
-        who = "user" if role[first] == USER else "assistant"
-        span = (
-            f"{list_.name(rows[0])} and {list_.name(rows[1])} are two"
-            if len(rows) == 2
-            else f"{list_.name(rows[0])} to {list_.name(rows[-1])} are {len(rows):,}"
-        )
-        yield list_.messages(*rows), f"{span} {who} messages in a row"
+    for at in np.flatnonzero((role[1:] == role[:-1]) & ((role[1:] == USER) | (role[1:] == ASSISTANT))).tolist():
+        first, second = talk[at], talk[at + 1]
+        who = "user" if role[at] == USER else "assistant"
+        yield list_.messages(first, second), f"{list_.name(first)} and {list_.name(second)} are two {who} messages in a row"
 
 
 def _last_of_assistant(list_: Columns, about: About) -> int | None:
@@ -216,10 +209,6 @@ def _last_of_assistant(list_: Columns, about: About) -> int | None:
         return None
     row = int(list_.talk[-1])
     return row if list_.role[row] == ASSISTANT else None
-
-
-def _several(number: int) -> str:
-    return f"{number:,} message{'' if number == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
