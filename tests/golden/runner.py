@@ -11,10 +11,10 @@ from typing import Any
 
 from workbench.systems import rustjson
 
-from . import agent_runtime_kernel, scv
+from . import agent_runtime_kernel, agentd, scv, vak
 from .compare import differences
 
-SYSTEMS: dict[str, ModuleType] = {"agent_runtime_kernel": agent_runtime_kernel, "scv": scv}
+SYSTEMS: dict[str, ModuleType] = {"agent_runtime_kernel": agent_runtime_kernel, "agentd": agentd, "scv": scv, "vak": vak}
 
 
 @dataclass(frozen=True)
