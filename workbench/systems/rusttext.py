@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 #: Unicode's White_Space. Python's ``str.strip`` takes U+001C to U+001F too.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
@@ -15,6 +17,43 @@ def trim(text: str) -> str:
     'a\x1c'
     """
     return text.strip(WHITE_SPACE)
+
+
+def trim_start(text: str) -> str:
+    """Without white space in front."""
+    return text.lstrip(WHITE_SPACE)
+
+
+def lines(text: str) -> list[str]:
+    r"""The lines: only LF parts them, one CR before it goes too, and a final LF starts no further line.
+
+    Examples
+    --------
+    >>> lines("a\r\nb\x0bc\r\n\r")
+    ['a', 'b\x0bc', '\r']
+    """
+    *ended, last = text.split("\n")
+    return [line.removesuffix("\r") for line in ended] + ([last] if last else [])
+
+
+def words(text: str) -> list[str]:
+    r"""What white space parts.
+
+    Examples
+    --------
+    >>> words("  a\u3000b\x1cc\n")
+    ['a', 'b\x1cc']
+    """
+    return _WORD.findall(text)
+
+
+def has_white_space(text: str) -> bool:
+    """Say whether there is any."""
+    return _WHITE.search(text) is not None
+
+
+_WHITE = re.compile(f"[{WHITE_SPACE}]")
+_WORD = re.compile(f"[^{WHITE_SPACE}]+")
 
 
 def truncate(text: str, most: int) -> str:
