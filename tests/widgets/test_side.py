@@ -10,11 +10,11 @@ from tests.synthetic import session as made_session
 from tests.widgets import sessions
 from tests.widgets.made import Newest
 from workbench.ledger import count
-from workbench.model import Budget, Message, Text, ToolCall, ToolResult
+from workbench.model import Budget, Message, Source, Text, ToolCall, ToolResult
 from workbench.policies.base import Note, Step, Steps, kept_items, make_selection
 from workbench.tokens import RatioCounter
 from workbench.widgets.session import Session
-from workbench.widgets.side import FINDINGS, NOTES, RUNS, STEPS, Side, checks, diff, log_page, notes
+from workbench.widgets.side import FINDINGS, NOTES, ROWS, RUNS, STEPS, Side, checks, diff, log_page, notes
 
 
 @pytest.fixture(scope="module")
@@ -153,18 +153,77 @@ def test_the_decision_log_is_paged_and_written_only_when_open(session):
     side.close()
 
 
-def test_checks_are_grouped_by_rule_lead_to_messages_and_are_bounded(session):
+def under(transcript, format_, messages, policy="none", budget=200_000) -> Session:
+    """A session of some messages as another format's."""
+    made = dataclasses.replace(transcript, source=Source(format_), messages=tuple(messages), calls=())
+    return Session(count(made, RatioCounter()), policy, Budget(budget))
+
+
+def cut() -> list[Message]:
+    """A question, a call without its result, a result without its call, and white space."""
     call, result = ToolCall("a", "ls", {}, "{}"), ToolResult("zz", "ls", (Text("x"),))
-    transcript = dataclasses.replace(
-        session.ledger.transcript, messages=(Message(0, "", "user", (Text("hi"),)), Message(1, "", "assistant", (call,)), Message(2, "", "tool", (result,)))
+    return [
+        Message(0, "", "user", (Text("hi"),)),
+        Message(1, "", "assistant", (call,)),
+        Message(2, "", "tool", (result,)),
+        Message(3, "", "user", (Text(" "),)),
+    ]
+
+
+def test_checks_show_the_own_providers_verdict_first_and_lead_to_messages(session):
+    shown = checks(under(session.ledger.transcript, "anthropic", cut()).selection)
+    assert shown["own"] == "Anthropic"
+    assert shown["providers"] == [["Anthropic", 3, 0], ["OpenAI Chat", 2, 0], ["OpenAI Responses", 2, 0]]
+    assert [(group["title"], group["open"], group["count"]) for group in shown["groups"]] == [("In the history already", False, 3)]
+    rules = {name: (number, rows, more) for name, _, number, rows, more in shown["groups"][0]["rules"]}
+    assert rules == {
+        "orphan result": (1, [["result #2 has no call", 2]], 0),
+        "unanswered call": (1, [["call a in #1 has no result", 1]], 0),
+        "empty text": (1, [["#3 holds only white space", 3]], 0),
+    }
+    assert all(sentence.endswith(".") for group in shown["groups"] for _, sentence, *_ in group["rules"])
+
+
+def test_checks_of_other_providers_come_after_and_begin_closed(session):
+    shown = checks(under(session.ledger.transcript, "openai-chat", cut()).selection)
+    assert [name for name, *_ in shown["providers"]] == ["OpenAI Chat", "OpenAI Responses", "Anthropic"]
+    assert [(group["title"], group["open"], group["count"]) for group in shown["groups"]] == [("In the history already", False, 2), ("Anthropic", False, 1)]
+
+
+def test_what_the_policy_broke_stands_apart_from_what_was_recorded(session):
+    other = under(
+        session.ledger.transcript,
+        "anthropic",
+        [*cut(), Message(4, "", "assistant", (ToolCall("b", "ls", {}, "{}"),)), Message(5, "", "tool", (ToolResult("b", "ls", (Text("y"),)),))],
     )
-    other = Session(count(transcript, RatioCounter()), "none", Budget(20_000))
-    shown = checks(other.selection)
-    assert {rule for rule, _ in shown["rules"]} == {"unanswered call", "orphan result"}
-    assert {row[2] for _, rows in shown["rules"] for row in rows} == {1, 2}
-    many = tuple(Message(at, "", "tool", (ToolResult(f"o{at}", "ls", (Text("x"),)),)) for at in range(FINDINGS + 30))
-    big = Session(count(dataclasses.replace(transcript, messages=many), RatioCounter()), "none", Budget(200_000))
-    assert checks(big.selection)["more"] == 30
+    side = Side(other)
+    assert (side.alarms, side.broken) == (3, 0)
+    side.close()
+    broken = answer(other, [item for item in kept_items(other.view) if item.index != 4])
+    shown = checks(broken)
+    assert [(group["title"], group["open"], group["count"]) for group in shown["groups"]] == [
+        ("With this policy", True, 1),
+        ("In the history already", False, 3),
+    ]
+    assert shown["groups"][0]["rules"][0][3] == [["result #5 has no call", 5]]
+    assert shown["providers"][0] == ["Anthropic", 4, 1]
+
+
+def test_the_tabs_number_is_what_the_own_provider_would_refuse(session):
+    for format_, alarms in (("anthropic", 3), ("openai-chat", 2), ("made-up", 2)):
+        side = Side(under(session.ledger.transcript, format_, cut()))
+        assert side.alarms == alarms
+        side.close()
+
+
+def test_checks_are_bounded(session):
+    many = [Message(at, "", "tool", (ToolResult(f"o{at}", "ls", (Text("x"),)),)) for at in range(FINDINGS + 30)]
+    big = under(session.ledger.transcript, "openai-chat", many)
+    [[_, _, number, rows, more]] = checks(big.selection)["groups"][0]["rules"]
+    assert (number, len(rows), more) == (FINDINGS + 30, ROWS, FINDINGS + 30 - ROWS)
+    all_rules = [Message(at, "", "user" if at % 2 else "assistant", (Text(""), ToolCall(f"b.{at}", "ls", {}, "{}"))) for at in range(300)]
+    shown = checks(under(session.ledger.transcript, "anthropic", all_rules).selection)
+    assert sum(len(rows) for group in shown["groups"] for _, _, _, rows, _ in group["rules"]) <= FINDINGS
     side = Side(big)
     assert side.alarms == FINDINGS + 30
     side.close()

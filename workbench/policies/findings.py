@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 def findings(selection: Selection) -> tuple[Finding, ...]:
     """All findings of a selection: those of this policy first judged by their rule, those of the history marked so."""
-    view, model, own = selection.request.view, selection.request.model, provider(selection)
+    view, model, own = selection.request.view, selection.request.model, own_provider(selection)
     known = view.memo.get(("findings", model), lambda: _of_history(view, About(model, own, open_end=True)))
     about = About(model, own, open_end=_goes_on(selection))
     return (*_of_size(selection), *(known.get(finding, finding) for finding in check_columns(_sent(selection), PROVIDERS, about)))
 
 
-def provider(selection: Selection) -> Provider | None:
+def own_provider(selection: Selection) -> Provider | None:
     """The transcript's own provider, if its format or its model names one."""
     return provider_of(selection.request.view.ledger.transcript.source.format, selection.request.model)
 

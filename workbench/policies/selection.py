@@ -14,8 +14,8 @@ from ..errors import PolicyError
 from ..ledger import View
 from ..model import Message
 from ..tokens.base import Ints
-from ..validity import Finding
-from .findings import counts, findings, provider
+from ..validity import Finding, Provider
+from .findings import counts, findings, own_provider
 from .items import FATES, Edited, Event, Fate, Item, Kept, Note, SideCall, Step
 
 if TYPE_CHECKING:
@@ -124,8 +124,12 @@ class Selection:
     @cached_property
     def alarms(self) -> tuple[Finding, ...]:
         """The findings that matter to the transcript's own provider; all others are for who would send it elsewhere."""
-        own = provider(self)
-        return tuple(finding for finding in self.findings if counts(finding, own))
+        return tuple(finding for finding in self.findings if counts(finding, self.provider))
+
+    @property
+    def provider(self) -> Provider | None:
+        """The transcript's own provider, if its format or its model names one."""
+        return own_provider(self)
 
     @property
     def frame(self) -> pd.DataFrame:

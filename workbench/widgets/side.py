@@ -5,6 +5,7 @@ Only the open tab's content crosses to the browser, each bounded; `refresh` is c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import anywidget
@@ -12,6 +13,7 @@ import traitlets
 
 from ..model import Message
 from ..policies.base import FATES, Fate, Note, Selection
+from ..validity import LEVELS, PROVIDERS, RULES, Finding
 from .assets import css, esm
 from .session import Session
 from .texts import PAGE, clean, one_line, page, preview
@@ -22,7 +24,9 @@ TABS = ("note", "diff", "why", "checks")
 NOTES = 20  # notes shown in full
 RUNS = 200  # rows of the diff
 STEPS = 100  # lines of the decision log in a page
-FINDINGS = 200
+FINDINGS = 200  # rows of the checks, and of one rule
+ROWS = 50
+PROVIDER_TITLES = {"openai-chat": "OpenAI Chat", "openai-responses": "OpenAI Responses", "anthropic": "Anthropic"}
 _SAID = 2_000  # characters of an explanation or a step
 
 
@@ -42,7 +46,8 @@ class Side(anywidget.AnyWidget):
     selected = traitlets.Int(-1).tag(sync=True)
     tab = traitlets.Enum(TABS, "note").tag(sync=True)
     content = traitlets.Dict().tag(sync=True)
-    alarms = traitlets.Int(-1).tag(sync=True)  # -1: nothing was checked
+    alarms = traitlets.Int(-1).tag(sync=True)  # what matters to the own provider; -1: nothing was checked
+    broken = traitlets.Int(0).tag(sync=True)  # of these, what the policy brought in
 
     def __init__(self, session: Session) -> None:
         self._session: Session | None = session
@@ -70,7 +75,9 @@ class Side(anywidget.AnyWidget):
         else:
             content = {"note": notes(selection), "why": why(session, selection)}
         with self.hold_sync():
-            self.alarms = len(selection.findings) if selection is not None else -1
+            alarms = selection.alarms if selection is not None else None
+            self.alarms = -1 if alarms is None else len(alarms)
+            self.broken = sum(not finding.in_source for finding in alarms or ())
             self.content = {"tab": self.tab, **content}
 
     def close(self) -> None:
@@ -206,9 +213,56 @@ def _run(selection: Selection, start: int, stop: int, new_sizes: dict[int, int])
 
 
 def checks(selection: Selection) -> dict[str, Any]:
-    """What a provider would mind, by rule."""
-    rules: dict[str, list[list[Any]]] = {}
-    for finding in selection.findings[:FINDINGS]:
-        go = next((index for index in finding.messages if index >= 0), -1)
-        rules.setdefault(one_line(finding.rule).replace("_", " "), []).append([one_line(finding.text), finding.provider, go])
-    return {"rules": [[rule, rows] for rule, rows in rules.items()], "more": max(0, len(selection.findings) - FINDINGS)}
+    """What the transcript's own provider would refuse: what the policy brought in, then what the history had before.
+
+    After that, closed, what the other providers would refuse, and what is worth knowing.
+
+    Returns
+    -------
+    dict
+        ``own``: the own provider's name, or "". ``providers``: [name, what it would refuse, how much of it is new] each,
+        the own one first. ``groups``: title, whether it begins open, number of findings, and its rules: [name, sentence,
+        number, rows, more], each row [text, message to go to].
+    """
+    own, found = selection.provider, selection.findings
+    order = sorted(PROVIDERS, key=lambda name: name != own)
+    verdicts = []
+    for name in order:
+        refused = [item for item in found if item.provider in ("any", name) and LEVELS[item.rule] == "refused"]
+        verdicts.append([PROVIDER_TITLES[name], len(refused), sum(not item.in_source for item in refused)])
+    alarms = selection.alarms
+    new = [item for item in alarms if not item.in_source]
+    parts = [("With this policy" if len(new) < len(alarms) else "", new, True), ("In the history already", [item for item in alarms if item.in_source], False)]
+    for name in order:
+        if name != own:
+            parts.append((PROVIDER_TITLES[name], [item for item in found if item.provider == name and LEVELS[item.rule] == "refused"], own is None))
+    quiet = [item for item in found if LEVELS[item.rule] == "notice" and not item.in_source and (own is None or item.provider == own)]
+    parts.append(("Worth knowing", quiet, False))
+    groups, left = [], FINDINGS
+    for title, items, is_open in parts:
+        if items:
+            rules, left = _rules(items, left)
+            groups.append({"title": title, "open": is_open, "count": len(items), "rules": rules})
+    return {"own": PROVIDER_TITLES[own] if own else "", "providers": verdicts, "groups": groups}
+
+
+def _rules(items: Sequence[Finding], left: int) -> tuple[list[list[Any]], int]:
+    """Findings by rule, with at most `left` rows; and how many rows are left."""
+    by_rule: dict[tuple[str, str], list[Finding]] = {}
+    for item in items:
+        by_rule.setdefault((item.rule, item.provider), []).append(item)
+    shown: list[list[Any]] = []
+    for (rule, provider), found in by_rule.items():
+        rows = [[one_line(item.text), _place(item)] for item in found[: min(ROWS, left)]]
+        left -= len(rows)
+        shown.append([one_line(rule).replace("_", " "), _sentence(rule, provider), len(found), rows, len(found) - len(rows)])
+    return shown, left
+
+
+def _place(finding: Finding) -> int:
+    """The message to go to: of a call and its result, the result."""
+    return -1 if not finding.messages else finding.messages[-1 if len(finding.messages) == 2 else 0]
+
+
+def _sentence(rule: str, provider: str) -> str:
+    return next((item.says for item in RULES if item.name == rule and (not item.providers or provider in item.providers)), "")

@@ -34,7 +34,7 @@ export default (() => {
         tab.tabIndex = on ? 0 : -1;
         if (tab.dataset.tab === "checks") {
           setText(tab, alarms > 0 ? `Checks ${count(alarms)}` : alarms === 0 ? "Checks ✓" : "Checks");
-          tab.classList.toggle("cw-bad", alarms > 0);
+          tab.classList.toggle("cw-bad", model.get("broken") > 0);
         }
       }
       panel.setAttribute("aria-label", TABS.find(([name]) => name === now)[1]);
@@ -75,15 +75,30 @@ export default (() => {
       }
       return [...whyParts(about), build("p", { class: "cw-quiet", text: log.total ? "Decisions, in order" : "No decision was needed." }), list, pages];
     }
-    function checks({ rules, more }) {
-      if (!rules.length) return [build("p", { class: "cw-quiet", text: "Nothing that a provider would refuse was found." })];
-      const parts = [];
-      for (const [rule, rows] of rules) {
-        parts.push(build("p", { class: "cw-quiet cw-rule", text: `${rule} · ${count(rows.length)}` }));
-        parts.push(build("ul", { class: "cw-findings" }, ...rows.map(([text, provider, index]) => build("li", {}, link(index, text), build("span", { class: "cw-quiet", text: provider === "any" ? "" : ` ${provider}` })))));
+    // The verdicts in one line, then what is wrong by rule. What began closed stays as the reader left it.
+    const opened = new Map();
+    function checks({ own, providers, groups }) {
+      const line = build("p", { class: "cw-verdicts" });
+      for (const [name, refused, fresh] of providers) {
+        const says = refused ? `would refuse this list${fresh ? "" : ", as it was recorded"}` : "would take this list";
+        line.append(build("span", { class: `cw-verdict${name === own ? " cw-own" : ""}`, title: `${name} ${says}` },
+          build("span", { text: name }), build("span", { class: fresh ? "cw-bad" : refused ? "cw-quiet" : "cw-fine", text: refused ? count(refused) : "✓" })));
       }
-      if (more) parts.push(build("p", { class: "cw-quiet", text: `and ${count(more)} more` }));
+      const parts = [line];
+      for (const { title, open: first, count: number, rules } of groups) {
+        const inner = rules.flatMap(rule);
+        if (!title) { parts.push(...inner); continue; }
+        const box = build("details", { class: "cw-group", open: opened.get(title) ?? first }, build("summary", {}, build("span", { text: title }), build("span", { class: "cw-quiet", text: ` ${count(number)}` })), ...inner);
+        box.addEventListener("toggle", () => opened.set(title, box.open));
+        parts.push(box);
+      }
+      if (!groups.length) parts.push(build("p", { class: "cw-quiet", text: "Nothing that a provider would refuse was found." }));
       return parts;
+    }
+    function rule([name, sentence, number, rows, more]) {
+      const list = build("ul", { class: "cw-findings" }, ...rows.map(([text, index]) => build("li", {}, link(index, text))));
+      if (more) list.append(build("li", { class: "cw-quiet", text: `and ${count(more)} more` }));
+      return [build("p", { class: "cw-rule" }, build("span", { class: "cw-rule-name", text: name }), build("span", { class: "cw-quiet", text: number > 1 ? ` ${count(number)}` : "" }), build("span", { class: "cw-quiet cw-says", text: sentence })), list];
     }
 
     let drawn = null;
@@ -120,7 +135,7 @@ export default (() => {
       else model.send({ type: "page", start: Number(target.dataset.page) });
     });
     ownKeys(root, tidy);
-    for (const trait of ["content", "alarms", "tab"]) tidy.model(model, `change:${trait}`, draw);
+    for (const trait of ["content", "alarms", "broken", "tab"]) tidy.model(model, `change:${trait}`, draw);
     draw();
     el.append(root);
     return () => tidy.run();
