@@ -131,3 +131,15 @@ def _record(at: int, role: str, content: Any) -> dict[str, Any]:
         "uuid": f"{at:08x}-0000-4000-8000-000000000000",
         "timestamp": f"2026-11-{1 + at // 86_400:02}T{at // 3600 % 24:02}:{at // 60 % 60:02}:{at % 60:02}.000Z",
     }
+
+
+#: CPU seconds of `pace` on the kind of machine that targets in ms are meant for (2 shared cores of a cloud server).
+REFERENCE_PACE = 0.005
+
+
+def pace() -> int:
+    """A fixed amount of plain Python: how fast is this machine now?"""
+    total = 0
+    for number in range(150_000):
+        total += number % 7
+    return total

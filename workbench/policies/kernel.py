@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .. import notes
 from ..errors import PolicyError
 from ..model import Message, Text
 from ..systems.agent_runtime_kernel import ContextItem, render_system
 from ..systems.mapping.common import request_row
-from .base import Added, Event, Item, Note, PolicyInfo, Request, Selection, Step, Steps, check_params, kept_items, make_selection, param, row_indices
+from .base import Added, Event, Fate, Item, Note, PolicyInfo, Request, Selection, Step, Steps, check_params, kept_items, make_selection, param, row_indices
 
 
 @dataclass(frozen=True)
@@ -76,11 +78,17 @@ class Kernel:
         note = self._note(request, dropped) if dropped and slots else None
         first = lead + dropped + (note is not None)
         extra = self._context(request) if at is not None else ()
-        items: tuple[Item, ...] = (*kept[:lead], *extra, *(() if note is None else (note,)), *kept[first:])
+        new: tuple[Item, ...] = (*extra, *(() if note is None else (note,)))
+        fates = np.full(len(kept), Fate.KEPT, np.uint8)
+        fates[lead:first] = Fate.DROPPED
+        if note is not None:
+            fates[lead : lead + dropped] = Fate.SUMMARIZED
         return make_selection(
             self,
             request,
-            items,
+            (*kept[:lead], *new, *kept[first:]),
+            rows=np.concatenate([np.arange(lead), np.full(len(new), -1), np.arange(first, len(kept))]),
+            fates=fates,
             steps=Steps(lambda: _log(self, request, at, dropped, note)),
             event=Event("checkpoint", "slots", history + 2, min(history, slots) + 2) if dropped else None,
         )
