@@ -15,7 +15,7 @@ from tests.shared import ROOT
 
 PACKAGE = ROOT / "workbench"
 _ORDER = """
-errors model turns validity tokens readers ledger systems notes policies writers cache pricing replay losses sweep tune
+errors model turns validity tokens readers ledger systems notes policies writers cache pricing layout replay losses sweep tune
 frames figures widgets report launch cli checks __main__
 """
 #: Each layer imports only from those before it.
