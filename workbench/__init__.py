@@ -20,6 +20,7 @@ _WHERE = {
     "count": "ledger",
     "Ledger": "ledger",
     "select": "policies",
+    "compare": "frames",
     "Selection": "policies",
     "Workbench": "widgets",
     "readers": "readers",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from . import readers as readers
     from . import tokens as tokens
     from .errors import WorkbenchError as WorkbenchError
+    from .frames import compare as compare
     from .ledger import Ledger as Ledger
     from .ledger import count as count
     from .model import Budget as Budget

@@ -5,15 +5,18 @@ Unknown is `NA`, never 0: whole numbers that may be unknown are nullable ``Int64
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from .errors import BudgetError
 from .ledger import KIND, Ledger, View
-from .model import KINDS, MAIN, History, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Usage
-from .policies.base import Edited, Kept, Policy, Selection, params_of
+from .model import KINDS, MAIN, Budget, History, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Transcript, Usage
+from .policies.base import FATES, Edited, Kept, Policy, Selection, params_of
+from .policies.compare import WAYS, Comparison, sent_kinds
+from .policies.compare import compare as compare_policies
 from .tokens.base import Ints, repaired
 
 PREVIEW = 80  # characters
@@ -206,6 +209,115 @@ def selection(chosen: Selection) -> pd.DataFrame:
             "preview": _texts(preview(message) for message in view.messages),
         },
         index=pd.Index(view.indices, name="index"),
+    )
+
+
+def compare(
+    source: Ledger | Transcript,
+    policies: Sequence[str | Policy] | None = None,
+    budget: Budget | None = None,
+    *,
+    history: History = "full",
+    thread: str = MAIN,
+    pins: Iterable[int] = (),
+) -> pd.DataFrame:
+    """Compare several policies at one budget: one row each.
+
+    The messages on which they part, and the selections themselves, are in what ``policies.compare`` returns for the same
+    arguments: its ``frame`` is this one, its ``messages`` has a row per message and a column of fates per policy.
+
+    Parameters
+    ----------
+    source : Ledger or Transcript
+        A transcript is counted with the counter of its model.
+    policies : sequence of str or Policy, optional
+        Names, or policies with their parameters. Default: the four systems.
+    budget : Budget, optional
+        Default: a window of 128,000.
+    history, thread, pins
+        As for `select`.
+
+    Returns
+    -------
+    DataFrame
+        See `comparison`.
+
+    Raises
+    ------
+    PolicyError
+        A policy, the thread or the history is unknown, a pin is no index, or the budget is no budget. A budget that cannot
+        hold is a row, and raises nothing.
+
+    Examples
+    --------
+    >>> from workbench.model import Source
+    >>> t = Transcript("t", Source("made"), (Message(0, "", "user", (Text("hello"),)),))
+    >>> compare(t, ["none", "scv"], Budget(10, 0, 0))[["feasible", "after_tokens", "needed"]].to_dict("index")
+    {'none': {'feasible': True, 'after_tokens': 8, 'needed': None}, 'scv': {'feasible': False, 'after_tokens': None, 'needed': 16}}
+    """
+    return comparison(compare_policies(source, policies, budget, history=history, thread=thread, pins=pins))
+
+
+def comparison(made: Comparison) -> pd.DataFrame:
+    """One row per policy of a comparison.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the policy's label: feasible; before_tokens, after_tokens; own_before, own_after (in its own estimate); kept,
+        edited, summarized, dropped (messages; they sum to all); quoted; notes, note_tokens; findings; tokens of what is sent
+        by kind (they sum to after_tokens); needed, available, culprit (where the budget cannot hold), problem (why there is
+        no answer, in one line). What a policy without an answer lacks is `NA`.
+    """
+    answers = [outcome if isinstance(outcome, Selection) else None for outcome in made.outcomes]
+    tight = [outcome if isinstance(outcome, BudgetError) else None for outcome in made.outcomes]
+    sent = [None if answer is None else sent_kinds(answer) for answer in answers]
+
+    def column(number: Callable[[Selection], int]) -> pd.api.extensions.ExtensionArray:
+        return _whole([None if answer is None else number(answer) for answer in answers])
+
+    return pd.DataFrame(
+        {
+            "feasible": np.array([answer is not None for answer in answers], bool),
+            "before_tokens": np.full(len(answers), made.view.total, np.int64),
+            "after_tokens": column(lambda answer: answer.after_tokens),
+            "own_before": column(lambda answer: answer.own_before),
+            "own_after": column(lambda answer: answer.own_after),
+            **{fate: column(lambda answer, fate=fate: answer.counts[fate]) for fate in FATES},  # type: ignore[misc]
+            "quoted": column(lambda answer: answer.quoted),
+            "notes": column(lambda answer: len(answer.notes)),
+            "note_tokens": column(lambda answer: sum(answer.note_tokens)),
+            "findings": column(lambda answer: len(answer.findings)),
+            **{kind: _whole([None if tokens is None else tokens[kind] for tokens in sent]) for kind in KINDS},
+            "needed": _whole([None if error is None else error.needed for error in tight]),
+            "available": _whole([None if error is None else error.available for error in tight]),
+            "culprit": _texts("" if error is None else error.culprit for error in tight),
+            "problem": _texts("" if isinstance(outcome, Selection) else str(outcome) for outcome in made.outcomes),
+        },
+        index=pd.Index(_texts(made.labels), name="policy"),
+    )
+
+
+def differences(made: Comparison) -> pd.DataFrame:
+    """One row per message on which the policies of a comparison part.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by ``Message.index``: role, tokens, way (how they part: see ``policies.compare.WAYS``), the fate by each policy that has
+        an answer (a column by its label), preview.
+    """
+    view, rows = made.view, made.differ_rows
+    messages = [view.messages[row] for row in rows.tolist()]
+    return pd.DataFrame(
+        {
+            "role": _texts(message.role for message in messages),
+            "tokens": view.tokens[rows],
+            "way": _texts(WAYS[code - 1] for code in made.way_codes[rows].tolist()),
+            **{repaired(label): _texts(FATES[code] for code in answer.fate_codes[rows].tolist()) for label, answer in made.selections.items()},
+            "preview": _texts(preview(message) for message in messages),
+        },
+        index=pd.Index(view.indices[rows], name="index"),
     )
 
 

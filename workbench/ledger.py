@@ -246,6 +246,14 @@ class Ledger:
         np.add.at(tokens, parts.row, parts.tokens)
         return tokens
 
+    def count_kinds(self, messages: Sequence[Message]) -> Ints:
+        """The same by kind, shape (m, len(KINDS)); the last column is framing."""
+        parts = count_parts(messages, self.counter, self.transcript.model)
+        table = np.zeros((len(messages), len(KINDS)), np.int64)
+        np.add.at(table, (parts.row, parts.kind), parts.tokens)
+        table[:, KIND["framing"]] += np.array([self.frame_rule.of(message) for message in messages], np.int64)
+        return table
+
     @property
     def reported(self) -> tuple[Reported, ...]:
         """What the provider reported for each call beside what is counted here, in the order of ``Transcript.calls``."""

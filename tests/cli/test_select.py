@@ -23,7 +23,7 @@ TIGHT = ("--max-tokens", "240", "--reserve-output-tokens", "0", "--safety-margin
 def test_the_document_has_the_promised_keys(run: Run, chat: Path) -> None:
     document = run("select", chat, "--json", *TIGHT).document
     assert document["policy"] == "scv"
-    assert document["params"] == {"bytes_per_token": 3, "summary_max_chars": 6000}
+    assert document["params"] == {"bytes_per_token": 3, "summary_max_chars": 6000, "note": "extracts"}
     assert document["budget"] == {"max_tokens": 240, "reserve_output_tokens": 0, "safety_margin_tokens": 0, "available": 240}
     assert document["feasible"] is True
     assert document["after_tokens"] < document["before_tokens"]

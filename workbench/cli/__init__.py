@@ -159,6 +159,41 @@ def select_(
         out.print(select.picture(transcript.title, chosen, budget, outcome, out.width))
 
 
+@app.command("compare")
+def compare_(
+    path: opt.Source,
+    json: opt.AsJson = False,
+    policy: opt.ComparedNames = None,
+    set: opt.Settings = None,
+    policy_file: opt.PolicyFile = None,
+    max_tokens: opt.MaxTokens = opt.DEFAULT.max_tokens,
+    reserve_output_tokens: opt.Reserve = opt.DEFAULT.reserve_output_tokens,
+    safety_margin_tokens: opt.Margin = opt.DEFAULT.safety_margin_tokens,
+    history: opt.WhichHistory = opt.History.full,
+    thread: opt.ThreadId = "main",
+    format: opt.Format = None,
+    run: opt.Run = None,
+    counter: opt.CounterName = None,
+) -> None:
+    """Show several policies at one budget, and where they part."""
+    from .. import policies, readers
+    from ..ledger import count
+    from ..model import Budget
+    from ..policies.registry import systems
+    from . import compare
+
+    chosen = opt.make_policies(policy or [], set or [], policy_file, systems())
+    transcript = readers.read(path, format=format, run=run)
+    opt.check_thread(transcript, thread)
+    budget = Budget(max_tokens, reserve_output_tokens, safety_margin_tokens)
+    made = policies.compare(count(transcript, counter), chosen, budget, history=history.value, thread=thread)
+    if json:
+        print_json(compare.document(made))
+    else:
+        out = console()
+        out.print(compare.picture(transcript.title, made, out.width))
+
+
 @app.command("policies")
 def policies_(json: opt.AsJson = False) -> None:
     """List the policies and their parameters."""

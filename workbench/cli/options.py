@@ -38,6 +38,9 @@ MaxTokens = Annotated[int, typer.Option("--max-tokens", metavar="N", min=0, help
 Reserve = Annotated[int, typer.Option("--reserve-output-tokens", metavar="N", min=0, help="Kept free for the answer.")]
 Margin = Annotated[int, typer.Option("--safety-margin-tokens", metavar="N", min=0, help="Kept free for the error of the estimate.")]
 PolicyNames = Annotated[list[str] | None, typer.Option("--policy", metavar="NAME", help="See the command policies. Default: scv.", show_default=False)]
+ComparedNames = Annotated[
+    list[str] | None, typer.Option("--policy", metavar="NAME", help="May be given several times. Default: the four systems.", show_default=False)
+]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A parameter of the policy, or POLICY.FIELD=VALUE.", show_default=False)
 ]
@@ -49,8 +52,8 @@ WhichHistory = Annotated[History, typer.Option("--history", help="All that was s
 DEFAULT = Budget()
 
 
-def make_policies(names: Sequence[str], settings: Sequence[str], file: Path | None) -> list[Policy]:
-    """The policies that the options ask for: the file's parameters, and over them those of ``--set``.
+def make_policies(names: Sequence[str], settings: Sequence[str], file: Path | None, default: Sequence[str] = ("scv",)) -> list[Policy]:
+    """The policies that the options ask for, else the default ones: the file's parameters, and over them those of ``--set``.
 
     Raises
     ------
@@ -66,7 +69,7 @@ def make_policies(names: Sequence[str], settings: Sequence[str], file: Path | No
             made[name] = None
         elif name not in made:
             raise PolicyError(f"{file.name} is for policy {name!r}, but --policy asks for {', '.join(made)}; give one of them")
-    wanted = list(made) or ["scv"]
+    wanted = list(made) or list(default)
     typed: dict[str, dict[str, str]] = {name: {} for name in wanted}
     for setting in settings:
         key, equals, value = setting.partition("=")

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from ..errors import BudgetError
+from ..errors import BudgetError, WorkbenchError
 from ..ledger import View
 from ..model import Budget, Message
 from ..policies import Added, Kept, Note, Policy, Selection, params_of
@@ -20,18 +20,26 @@ _STEPS = 12  # steps and findings that a person sees; --json has all
 _STRIP = {"kept": ("█", "green"), "edited": ("▓", "cyan"), "summarized": ("▒", "yellow"), "dropped": ("·", "red")}
 
 
-def document(policy: Policy, budget: Budget, outcome: Selection | BudgetError) -> dict[str, Any]:
-    """The JSON of one selection, or of a budget that cannot hold it."""
+def document(policy: Policy, budget: Budget, outcome: Selection | WorkbenchError, *, whole: bool = True) -> dict[str, Any]:
+    """The JSON of one selection, or of a budget that cannot hold it.
+
+    Parameters
+    ----------
+    whole : bool
+        With ``items`` and ``steps``: what is sent in order, and why.
+    """
     head: dict[str, Any] = {
         "policy": policy.info.name,
         "params": params_of(policy),
         "budget": {**dataclasses.asdict(budget), "available": budget.available},
-        "feasible": not isinstance(outcome, BudgetError),
+        "feasible": not isinstance(outcome, WorkbenchError),
     }
     if isinstance(outcome, BudgetError):
         return {**head, "needed": outcome.needed, "available": outcome.available, "culprit": outcome.culprit}
+    if isinstance(outcome, WorkbenchError):  # the policy failed for another reason
+        return {**head, "needed": None, "available": None, "culprit": None, "problem": str(outcome)}
     every = outcome.request.view.ledger.transcript.messages
-    return {
+    made = {
         **head,
         "before_tokens": outcome.before_tokens,
         "after_tokens": outcome.after_tokens,
@@ -39,16 +47,17 @@ def document(policy: Policy, budget: Budget, outcome: Selection | BudgetError) -
         "counts": outcome.counts,
         "fates": list(outcome.fates),
         "indices": list(outcome.indices),
-        "items": [item_document(item, every) for item in outcome.items],
+        "items": [item_document(item, every) for item in outcome.items] if whole else [],
         "notes": [
             {"text": note.message.text, "tokens": tokens, "covers": list(note.covers), "quotes": list(note.quotes)}
             for note, tokens in zip(outcome.notes, outcome.note_tokens, strict=True)
         ],
-        "steps": [{"text": step.text, "messages": list(step.messages)} for step in outcome.steps],
+        "steps": [{"text": step.text, "messages": list(step.messages)} for step in outcome.steps] if whole else [],
         "findings": [
             {"provider": finding.provider, "rule": finding.rule, "messages": list(finding.messages), "text": finding.text} for finding in outcome.findings
         ],
     }
+    return made if whole else {key: value for key, value in made.items() if key not in ("items", "steps")}
 
 
 def item_document(item: Item, every: tuple[Message, ...]) -> dict[str, Any]:
@@ -110,7 +119,13 @@ def picture(title: str, policy: Policy, budget: Budget, outcome: Selection | Bud
 
 
 def strip(selection: Selection, view: View, width: int) -> Text:
-    """The history as a line of `width` letters, as wide as its tokens; each letter is the fate that holds most of it."""
+    """The history as a line of `width` letters, and below it what is sent, on the same scale."""
+    filled = min(width, round(selection.after_tokens / max(selection.before_tokens, 1) * width))
+    return Text("before  ").append_text(fates_line(selection, view, width)).append("\nafter   ").append("█" * filled, style="green")
+
+
+def fates_line(selection: Selection, view: View, width: int) -> Text:
+    """The history as `width` letters, as wide as its tokens; each letter is the fate that holds most of it."""
     weights = [dict.fromkeys(FATES, 0.0) for _ in range(width)]
     total = max(int(view.tokens.sum()), 1)
     at = 0
@@ -119,9 +134,8 @@ def strip(selection: Selection, view: View, width: int) -> Text:
         end = at * width / total
         for cell in range(int(start), min(int(end) + 1, width)):
             weights[cell][fate] += min(end, cell + 1) - max(start, cell)
-    line = Text("before  ")
+    line = Text()
     for weight in weights:
         letter, colour = _STRIP[max(weight, key=weight.__getitem__)]
         line.append(letter, style=colour)
-    filled = min(width, round(selection.after_tokens / max(selection.before_tokens, 1) * width))
-    return line.append("\nafter   ").append("█" * filled, style="green")
+    return line

@@ -1,6 +1,7 @@
 """What a model would still see: policies, what they are asked, and what they answer."""
 
 from .base import Added, Edited, Fate, Kept, Note, Policy, PolicyInfo, Request, Selection, Step, as_python, limit_of, params_of, smallest_window
+from .compare import Comparison, Difference, compare
 from .kernel import Kernel
 from .none import NoPolicy
 from .registry import get, make, make_from_text, select
@@ -9,6 +10,8 @@ from .scv import Scv
 
 __all__ = [
     "Added",
+    "Comparison",
+    "Difference",
     "Edited",
     "Fate",
     "Kept",
@@ -22,6 +25,7 @@ __all__ = [
     "Selection",
     "Step",
     "as_python",
+    "compare",
     "get",
     "limit_of",
     "list",

@@ -18,12 +18,19 @@ from .none import NoPolicy
 from .scv import Scv
 
 GROUP = "workbench.policies"
+#: The four systems that the workbench is about.
+SYSTEMS = ("kernel", "agentd", "scv", "vak")
 _BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, Kernel, Scv)}
 
 
 def names() -> tuple[str, ...]:
     """The names of all policies: those of this package first, then those of plug-ins by name. Loads no plug-in."""
     return (*_BUILT_IN, *sorted(_plugins()))
+
+
+def systems() -> tuple[str, ...]:
+    """Those of the four systems that there are: what is compared unless something else is asked for."""
+    return tuple(name for name in SYSTEMS if name in _BUILT_IN)
 
 
 def get(name: str) -> Policy:
@@ -160,7 +167,11 @@ def select(
     PolicyError
         The policy, the thread or the history is unknown, a pin is no index, or the budget is no budget.
     """
-    policy = as_policy(policy)
+    return as_policy(policy).select(make_request(ledger, budget, history=history, thread=thread, pins=pins))
+
+
+def make_request(ledger: Ledger, budget: Budget = DEFAULT_BUDGET, *, history: History = "full", thread: str = MAIN, pins: Iterable[int] = ()) -> Request:
+    """The request on all messages of a thread, its values checked. Parameters and errors as for `select`."""
     if not isinstance(budget, Budget):
         raise PolicyError(f"budget = {repr(budget)[:80]}; give a Budget, for example Budget(max_tokens=32_000)")
     transcript = ledger.transcript
@@ -170,7 +181,7 @@ def select(
         known = ", ".join(item.id for item in transcript.threads[:10])
         raise PolicyError(f"no thread {str(thread)[:80]!r}; this transcript has {known}")
     check_budget(budget)
-    return policy.select(Request.on(ledger.view(thread, history), budget, as_pins(pins)))
+    return Request.on(ledger.view(thread, history), budget, as_pins(pins))
 
 
 def _plugins() -> dict[str, tuple[EntryPoint, ...]]:
