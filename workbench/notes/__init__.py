@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from .base import Draft, NoteWriter
 from .checkpoint import Checkpoint
+from .digest import Digest
 from .extracts import Extracts
+from .structured import Structured
 
 __all__ = ["NAMES", "Draft", "NoteWriter", "get"]
 
-_WRITERS: dict[str, NoteWriter] = {writer.name: writer for writer in (Checkpoint(), Extracts())}
+_WRITERS: dict[str, NoteWriter] = {writer.name: writer for writer in (Checkpoint(), Extracts(), Structured(), Digest())}
 NAMES = tuple(_WRITERS)
 
 

@@ -1,5 +1,6 @@
 """What a model would still see: policies, what they are asked, and what they answer."""
 
+from .agentd import Agentd
 from .base import Added, Edited, Fate, Kept, Note, Policy, PolicyInfo, Request, Selection, Step, as_python, limit_of, params_of, smallest_window
 from .compare import Comparison, Difference, compare
 from .kernel import Kernel
@@ -10,6 +11,7 @@ from .scv import Scv
 
 __all__ = [
     "Added",
+    "Agentd",
     "Comparison",
     "Difference",
     "Edited",

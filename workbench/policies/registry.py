@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import PluginError, PolicyError
 from ..ledger import Ledger
 from ..model import MAIN, Budget, History
+from .agentd import Agentd
 from .base import DEFAULT_BUDGET, PROMISES, Policy, PolicyInfo, Request, Selection, field_of, parse_param
 from .kernel import Kernel
 from .none import NoPolicy
@@ -20,7 +21,7 @@ from .scv import Scv
 GROUP = "workbench.policies"
 #: The four systems that the workbench is about.
 SYSTEMS = ("kernel", "agentd", "scv", "vak")
-_BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, Kernel, Scv)}
+_BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, Kernel, Agentd, Scv)}
 
 
 def names() -> tuple[str, ...]:
