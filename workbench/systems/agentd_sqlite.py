@@ -31,6 +31,9 @@ _TABLES = (
     f"PRAGMA user_version = {SCHEMA}",
 )
 _WRITE = "INSERT OR REPLACE INTO contexts (id, state, generation, writer) VALUES (?, ?, ?, ?)"
+_NO_DATABASE = "{} is not a database; give the path of a database or of a new file"
+_SMALLEST = 512  # bytes of a database that is not empty
+
 # What could not be done, and what to do.
 _OPEN = ("cannot be opened", "check that its folder exists and that both can be written")
 _WRITTEN = ("cannot be written", "nothing was changed: make room or give the right to write, and try again")
@@ -98,9 +101,8 @@ class SqliteStore:
         StoreError
             The list of contexts cannot be read.
         """
-        with self._reported(_READ), self._transaction("DEFERRED"):
-            rows = self._db.execute("SELECT rowid, CAST(id AS BLOB) FROM contexts ORDER BY id").fetchall()
-            records = [self._read(row, key or b"") for row, key in rows]
+        with self._reported(_READ), self._transaction("DEFERRED", end="ROLLBACK"):
+            records = [self._read(row, key or b"") for row, key in self._rows()]
             self._seen = self._generation()
         return records
 
@@ -119,8 +121,11 @@ class SqliteStore:
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         except FileExistsError:
-            if not stat.S_ISREG(self.path.stat().st_mode):
+            found = self.path.stat()
+            if not stat.S_ISREG(found.st_mode):
                 raise StoreError(f"{self._name} is not a file; give the path of a file") from None
+            if 0 < found.st_size < _SMALLEST:  # SQLite would take it for empty and write over it
+                raise StoreError(_NO_DATABASE.format(self._name)) from None
 
     def _prepare(self) -> None:
         self._db.execute("PRAGMA trusted_schema = OFF")
@@ -155,6 +160,14 @@ class SqliteStore:
             raise sqlite3.DatabaseError("a number is missing")
         return row[0]
 
+    def _rows(self) -> list[tuple[int, bytes | None]]:
+        """Row and id of each record, from the index, which no large record can spoil; without it from the table."""
+        query = "SELECT rowid, CAST(id AS BLOB) FROM contexts {} ORDER BY id"
+        try:
+            return self._db.execute(query.format("")).fetchall()
+        except sqlite3.DatabaseError:
+            return self._db.execute(query.format("NOT INDEXED")).fetchall()
+
     def _read(self, row: int, key: bytes) -> Record:
         try:
             name = key.decode("utf-8", "surrogatepass")
@@ -166,11 +179,11 @@ class SqliteStore:
         return Record(name, found[0] if found else None)
 
     @contextmanager
-    def _transaction(self, kind: str) -> Iterator[None]:
+    def _transaction(self, kind: str, end: str = "COMMIT") -> Iterator[None]:
         try:
             self._db.execute(f"BEGIN {kind}")
             yield
-            self._db.execute("COMMIT")
+            self._db.execute(end)
         except BaseException:
             if self._db.in_transaction:  # a full disk may have ended it already
                 self._db.execute("ROLLBACK")
@@ -186,7 +199,9 @@ class SqliteStore:
     def _refuse(self, failed: tuple[str, str], error: Exception) -> NoReturn:
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_NOTADB:
-            raise StoreError(f"{self._name} is not a database; give the path of a database or of a new file") from error
+            raise StoreError(_NO_DATABASE.format(self._name)) from error
+        if code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT:
+            raise StoreError(f"{self._name} is damaged; replace it by a copy") from error
         if code is not None and code & 0xFF == sqlite3.SQLITE_BUSY:
             raise StoreError(f"{self._name} is in use by another program; try again") from error
         why = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
