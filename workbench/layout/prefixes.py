@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..model import MAIN, Call, Prefix, ToolSpec, Transcript
+from ..systems import vak
 from ..systems.rustjson import dumps
 
 NAMED = 5  # tools named in one line of a change
-
-
-def prefix_digest(prompt: str, tools: Sequence[ToolSpec]) -> str:
-    text = prompt + "".join(tool.name + tool.description + dumps(tool.parameters) for tool in tools)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +63,7 @@ def prefix_changes(transcript: Transcript, thread: str = MAIN) -> tuple[PrefixCh
 
 
 def _digest_of(prefix: Prefix) -> str:
-    return prefix_digest("\n".join(prefix.system), prefix.tools)
+    return vak.prefix_digest("\n".join(prefix.system), [vak.Tool(tool.name, tool.description, tool.parameters) for tool in prefix.tools])
 
 
 def _last_sent(transcript: Transcript, call: Call) -> int:
@@ -84,13 +79,17 @@ def _system_changes(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[str]
         if old != new:
             yield "system text cut into other blocks"
     elif not before:
-        yield f"system text added ({len(after):,} characters)"
+        yield f"system text added ({_characters(len(after))})"
     elif not after:
-        yield f"system text removed ({len(before):,} characters)"
+        yield f"system text removed ({_characters(len(before))})"
     else:
         grown = len(after) - len(before)
-        size = f"{grown:+,}".replace("-", "−") + " characters" if grown else "changed at the same length"
+        size = ("+" if grown > 0 else "−") + _characters(abs(grown)) if grown else "changed at the same length"
         yield f"system text {size}, the first change at character {_common(before, after) + 1:,}"
+
+
+def _characters(number: int) -> str:
+    return f"{number:,} character{'' if number == 1 else 's'}"
 
 
 def _common(one: str, other: str) -> int:

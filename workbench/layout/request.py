@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from ..ledger import KIND, View
-from ..model import COMPACT_SUMMARY, MAIN, Message, Text, ToolSpec
+from ..model import COMPACT_SUMMARY, MAIN, Message
 from ..policies.base import Added, Edited, Item, Kept, Note, Selection
-from ..systems.mapping.common import arguments, tool_specs
-from ..systems.rustjson import dumps, utf8_len
-from .prefixes import prefix_digest
+from ..systems import vak
+from ..systems.mapping.common import tool_specs
+from ..systems.mapping.vak import as_message, as_messages, as_tools
+from ..systems.rustjson import utf8_len
+from ..turns import starts_turn
 
 Zone = Literal["prefix", "note", "history", "turn", "tail", "frame"]
 #: What a zone is called, from stable to volatile.
@@ -127,8 +129,9 @@ def of(selection: Selection) -> Layout:
     """Lay out what a selection sends.
 
     Leading system messages, and system text that a policy puts right after them, are the prefix. A note stands where it
-    is sent. The current turn begins with the newest message that holds a user's words and no tool result; what a policy attached
-    to that message is the tail, as is any text that it adds at the very end. The history is one block for each run of
+    is sent. The current turn begins where vak's does: with the newest message of a user (to vak notes and later system text are that
+    too) that holds words and no tool result. What a policy attached to that message is the tail, as is any text that it
+    adds at the very end. The history is one block for each run of
     messages of one turn group.
 
     Examples
@@ -145,22 +148,23 @@ def of(selection: Selection) -> Layout:
     --- cache breakpoint 1: after the prefix
     History              10  turn 0 · 2 messages
     --- cache breakpoint 2: before the current turn
-    Current turn          5  user's message #3
+    Current turn          5  the person's message #3
     --- cache breakpoint 3: after the last message
     Framing               3  framing of the request
                          25  tokens; prefix digest 815fa947e715
     """
     view = selection.request.view
     tokens, sizes = selection.item_tokens.tolist(), _item_sizes(selection)
-    lead, start = _lead(selection), _turn_start(selection)
+    lead = _lead(selection)
+    start, places = _cuts(selection, lead)
     blocks = [*_prefix(selection, lead)]
-    cuts = [(len(blocks), "after the prefix")]
+    cuts = [(len(blocks), places.pop(lead))]
     for group in _groups(selection, lead, start):
-        if start is not None and lead < start == group.first:
-            cuts.append((len(blocks), "before the current turn"))
+        if group.first in places:
+            cuts.append((len(blocks), places[group.first]))
         blocks += _body(selection, group, sum(tokens[group.first : group.stop]), sum(sizes[group.first : group.stop]))
-    if lead < len(selection.items):
-        cuts.append((len(blocks), "after the last message"))
+    if len(selection.items) in places:
+        cuts.append((len(blocks), places[len(selection.items)]))
     _, framing = _outside(view)
     if framing:
         blocks.append(Block("frame", "framing", "framing of the request", framing, 0))
@@ -170,25 +174,32 @@ def of(selection: Selection) -> Layout:
         tuple(Breakpoint(at, label, before[at]) for at, label in cuts),
         before[-1],
         sum(block.size for block in blocks),
-        prefix_digest("\n".join(_prompt(selection, lead)), tool_specs(view)),
+        vak.prefix_digest("\n".join(_prompt(selection, lead)), as_tools(view)),
         _reusable(selection),
     )
 
 
-def merged(blocks: Sequence[Block], most: int) -> tuple[Block, ...]:
+def merged(layout: Layout, most: int) -> Layout:
     """Join neighbours of the history until about `most` blocks are left: as many to each as it takes.
 
-    Sums and order stay; what is no run of messages is never joined with anything.
+    Sums, order and breakpoints stay; what is no run of messages is never joined with anything.
     """
-    by = -(-len(blocks) // max(1, most))
-    found: list[Block] = []
-    for kind, run in itertools.groupby(blocks, key=lambda block: (block.zone, block.kind)):
+    by = -(-len(layout.blocks) // max(1, most))
+    if by == 1:
+        return layout
+    blocks: list[Block] = []
+    places = [0] * (len(layout.blocks) + 1)  # of each block in the new list
+    at = 0
+    for (_, kind), run in itertools.groupby(layout.blocks, key=lambda block: (block.zone, block.kind)):
         held = list(run)
-        if kind[1] != "messages" or by == 1:
-            found += held
-        else:
-            found += [_joined(held[at : at + by]) for at in range(0, len(held), by)]
-    return tuple(found)
+        step = by if kind == "messages" else 1
+        for start in range(0, len(held), step):
+            some = held[start : start + step]
+            places[at : at + len(some)] = [len(blocks)] * len(some)
+            blocks.append(_joined(some) if len(some) > 1 else some[0])
+            at += len(some)
+    places[-1] = len(blocks)
+    return replace(layout, blocks=tuple(blocks), breakpoints=tuple(replace(cut, at=places[cut.at]) for cut in layout.breakpoints))
 
 
 def _joined(blocks: Sequence[Block]) -> Block:
@@ -223,14 +234,30 @@ def _is_lead(item: Item, view: View) -> bool:
     return not isinstance(item, Note) and view.row_of[item.index] < view.lead
 
 
-def _turn_start(selection: Selection) -> int | None:
-    """Item with which the current turn begins: the newest message that holds a user's words. None if there is none."""
-    messages = selection.messages
-    return next((at for at in range(len(messages) - 1, -1, -1) if isinstance(selection.items[at], Kept | Edited) and _is_users(messages[at])), None)
+def _cuts(selection: Selection, lead: int) -> tuple[int, dict[int, str]]:
+    """Item with which the current turn begins (the end if none does), and the breakpoints by the item before which each stands."""
+    end = len(selection.items)
+    sent = _sent(selection)[lead:]
+    boundary = vak.current_turn_boundary(sent)
+    places = {lead if at is None else lead + at + 1: "before the current turn" for at in vak.cache_breakpoints(sent)}
+    places |= {end: "after the last message", lead: "after the prefix"}
+    begins = boundary > 0 or (bool(sent) and sent[0].role == "user" and _has(sent[0], vak.Text) and not _has(sent[0], vak.ToolResult))
+    return lead + boundary if begins else end, places
 
 
-def _is_users(message: Message) -> bool:
-    return message.role == "user" and any(type(part) is Text for part in message.parts)
+def _has(message: vak.Message, kind: type) -> bool:
+    return any(type(block) is kind for block in message.content)
+
+
+def _sent(selection: Selection) -> list[vak.Message]:
+    """The items as vak's messages, one each."""
+    rows = _rows(selection.request.view)
+    places = zip(selection.items, selection.item_rows.tolist(), strict=True)
+    return [rows[row] if isinstance(item, Kept) else as_message(item.message) for item, row in places]
+
+
+def _rows(view: View) -> list[vak.Message]:
+    return view.memo.get("layout messages", lambda: as_messages(view.messages))
 
 
 def _outside(view: View) -> tuple[tuple[int, int], int]:
@@ -260,7 +287,7 @@ def _prefix(selection: Selection, lead: int) -> Iterator[Block]:
         elif not isinstance(item, Note):
             yield Block("prefix", "system", f"system text #{item.index}" + (", edited" if isinstance(item, Edited) else ""), tokens, size, (item.index,))
     if tools:
-        yield Block("prefix", "tools", _several(len(tools), "tool"), tools_tokens, sum(map(_tool_size, tools)))
+        yield Block("prefix", "tools", _several(len(tools), "tool"), tools_tokens, vak.prefix_chars("", as_tools(view)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +301,7 @@ class _Group:
     stop: int
 
 
-def _groups(selection: Selection, lead: int, start: int | None) -> Iterator[_Group]:
+def _groups(selection: Selection, lead: int, start: int) -> Iterator[_Group]:
     """Cut what follows the prefix into neighbours of one zone, kind and turn group."""
     view, items = selection.request.view, selection.items
     turn_of = view.memo.get("layout turns", lambda: {index: turn.index for turn in view.turns for index in turn.messages})
@@ -282,7 +309,7 @@ def _groups(selection: Selection, lead: int, start: int | None) -> Iterator[_Gro
 
     def key(at: int) -> tuple[Zone, str, int | None]:
         item = items[at]
-        zone: Zone = "history" if start is None or at < start else "turn"
+        zone: Zone = "history" if at < start else "turn"
         if isinstance(item, Note):
             return "note", f"note {at}", None
         if isinstance(item, Added):
@@ -307,7 +334,8 @@ def _body(selection: Selection, group: _Group, tokens: int, size: int) -> Iterat
     elif group.kind == "summary":
         yield Block(group.zone, "summary", f"summary of the recorded compaction #{item.index}", tokens, size, (item.index,))
     elif group.kind == "person":
-        title = f"user's message #{item.index}"
+        whose = selection.request.view.ledger.transcript.messages[item.index]
+        title = f"{'the person' if starts_turn(whose) else 'the harness'}'s message #{item.index}"
         tail = _attached(selection, item)
         if tail is not None:
             tail_tokens = tokens - int(selection.request.view.tokens[selection.request.view.row_of[item.index]])
@@ -335,32 +363,21 @@ def _attached(selection: Selection, item: Item) -> int | None:
     rest = iter(new.parts)
     if len(new.parts) <= len(old.parts) or not all(any(part == other for other in rest) for part in old.parts):
         return None
-    return message_size(new) - message_size(old)
-
-
-# Bytes, by vak's account.
-
-
-def message_size(message: Message) -> int:
-    """Bytes of a message's text: its words, the arguments of its calls, the text of its result. The rest counts nothing."""
-    result = message.result
-    if result is not None:
-        return utf8_len(result.text)
-    return utf8_len(message.text) + sum(utf8_len(dumps(arguments(call))) for call in message.calls)
-
-
-def _tool_size(tool: ToolSpec) -> int:
-    return utf8_len(tool.name) + utf8_len(tool.description) + utf8_len(dumps(tool.parameters))
-
-
-def _row_sizes(view: View) -> list[int]:
-    return view.memo.get("layout sizes", lambda: [message_size(message) for message in view.messages])
+    return _size(new) - _size(old)
 
 
 def _item_sizes(selection: Selection) -> list[int]:
     rows = _row_sizes(selection.request.view)
     places = zip(selection.items, selection.item_rows.tolist(), strict=True)
-    return [message_size(item.message) if not isinstance(item, Kept) else rows[row] for item, row in places]
+    return [_size(item.message) if not isinstance(item, Kept) else rows[row] for item, row in places]
+
+
+def _row_sizes(view: View) -> list[int]:
+    return view.memo.get("layout sizes", lambda: list(map(vak.message_chars, _rows(view))))
+
+
+def _size(message: Message) -> int:
+    return vak.message_chars(as_message(message))
 
 
 # What a cache would still hold.
@@ -377,7 +394,8 @@ def _reusable(selection: Selection) -> Reusable | None:
     outside, _ = _outside(view)
     tokens = sum(outside) + int(view.tokens[:same].sum())
     system = view.ledger.transcript.system if view.thread == MAIN else ()
-    size = utf8_len("\n".join(system)) + sum(map(_tool_size, tool_specs(view))) + sum(_row_sizes(view)[:same])
+    prompt = "\n".join([*system, *(message.text for message in view.messages[: min(same, view.lead)])])
+    size = vak.prefix_chars(prompt, as_tools(view)) + sum(_row_sizes(view)[view.lead : same])
     return Reusable(tokens, size, same, newest, "" if same == newest else _why(selection, same))
 
 
