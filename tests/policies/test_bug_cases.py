@@ -6,12 +6,13 @@ import pytest
 
 from tests.strategies import conversation, counted
 from workbench import policies
-from workbench.errors import BudgetError
+from workbench.errors import BudgetError, WorkbenchError
 from workbench.model import Budget, Message, Source, Text, ToolResult, Transcript
+from workbench.policies.base import Note
 from workbench.policies.scv import Scv
 from workbench.systems import scv
 from workbench.systems.mapping.scv import as_scv
-from workbench.validity import check_pairs
+from workbench.validity import check_pairs, sent_as
 
 every_policy = pytest.mark.parametrize("name", policies.list())
 
@@ -215,3 +216,170 @@ def test_b02_results_without_content_are_ordinary_rows(name):
         chosen = policies.select(counted(transcript), name)
         assert chosen.fates == ("kept",) * 3
         assert chosen.findings == ()
+
+
+# Every policy: what it promises holds, and where its origin does otherwise the finding says so.
+
+WINDOWS = (*range(20, 400, 30), *range(400, 2_000, 200), 3_000, 6_000, 12_000, 24_000)
+
+
+def working(name, transcript, windows=WINDOWS):
+    """The selection at each window at which a policy answers; no exception but its own refusal."""
+    ledger = counted(transcript)
+    for window in windows:
+        with suppress(WorkbenchError):
+            yield policies.select(ledger, name, Budget(window, 0, 0))
+
+
+def found(chosen, rule, provider="any"):
+    """The messages of each finding of a rule."""
+    return [finding.messages for finding in chosen.findings if (finding.rule, finding.provider) == (rule, provider)]
+
+
+def promised(name, promise):
+    return promise in policies.get(name).promises
+
+
+def bulky(pairs):
+    """One question and so many calls with their results."""
+    rows = [("user", "go")]
+    for step in range(pairs):
+        rows += [("assistant", "", f"c{step}"), ("tool", f"c{step}", "result " * 20)]
+    return conversation(*rows)
+
+
+@every_policy
+def test_b46_a_result_whose_call_was_cut_is_told_or_never_left(name):
+    transcript = conversation(
+        ("system", "sys"), ("user", "u" * 90), ("assistant", "", "a"), ("tool", "a", "out" * 20), ("assistant", "done"), ("user", "u2"), ("assistant", "ok")
+    )
+    for chosen in working(name, transcript):
+        alone = 3 in chosen.indices and 2 not in chosen.indices
+        assert found(chosen, "orphan_result") == ([(3,)] if alone else [])
+        assert found(chosen, "unanswered_call") == ([(2,)] if 2 in chosen.indices and 3 not in chosen.indices else [])
+        assert not (promised(name, "pairs") and alone)
+
+
+@every_policy
+def test_b47_b52_what_is_left_of_parallel_calls_is_told(name):
+    transcript = conversation(
+        ("user", "first"), ("assistant", "", "a", "b"), ("tool", "a", "x"), ("tool", "b", "y" * 1200), ("user", "second"), ("assistant", "fine")
+    )
+    for chosen in working(name, transcript):
+        kept = {index for index in (1, 2, 3) if index in chosen.indices}
+        orphans, open_calls = found(chosen, "orphan_result"), found(chosen, "unanswered_call")
+        assert orphans == ([(index,) for index in sorted(kept - {1})] if 1 not in kept else [])
+        assert len(open_calls) == (len({2, 3} - kept) if 1 in kept else 0)
+        assert all(not finding.in_source for finding in chosen.alarms)
+        if promised(name, "pairs"):
+            assert kept in (set(), {1, 2, 3})
+
+
+@every_policy
+def test_b58_a_long_turn_without_a_user_is_cut_at_pairs_or_told(name):
+    transcript = bulky(20)
+    for chosen in working(name, transcript):
+        kept = set(chosen.indices)
+        whole = all((call in kept) == (call + 1 in kept) for call in range(1, 41, 2))
+        assert whole == (not found(chosen, "orphan_result") and not found(chosen, "unanswered_call"))
+        assert whole or not promised(name, "pairs")
+        assert found(chosen, "last_user_removed") == ([] if 0 in kept else [(0,)])
+        assert 0 in kept or not promised(name, "last_user")
+
+
+@every_policy
+def test_b59_a_last_group_over_the_budget_is_told(name):
+    rows = []
+    for turn in range(50):
+        rows += [("user", f"question {turn}"), ("assistant", "answer " * 30)]
+    transcript = conversation(*rows, ("user", "last"), ("assistant", "", "z"), ("tool", "z", "x" * 66_000))
+    for chosen in working(name, transcript):
+        assert bool(found(chosen, "over_window")) == (chosen.after_tokens > chosen.request.budget.max_tokens)
+        assert chosen.own_after <= chosen.request.budget.available or not promised(name, "budget")
+
+
+@every_policy
+def test_b61_only_leading_system_messages_are_the_fixed_part(name):
+    transcript = conversation(("system", "prompt"), ("user", "q " * 200), ("assistant", "a" * 600), ("system", "user is idle"), ("user", "again"))
+    assert counted(transcript).view().lead == 1
+    for chosen in working(name, transcript):
+        assert chosen.fates[0] == "kept"
+        assert found(chosen, "system_inside", "anthropic").count((3,)) == (3 in chosen.indices)
+        assert all(finding.in_source for finding in chosen.findings if (finding.rule, finding.messages) == ("system_inside", (3,)))
+
+
+@every_policy
+def test_b62_the_current_question_stays_or_its_loss_is_told(name):
+    rows = [("user", "old question " * 30), ("assistant", "old answer " * 30)] * 30
+    transcript = conversation(*rows, ("user", "now fix X"))
+    for chosen in working(name, transcript):
+        stays = any(message.text == "now fix X" for message in chosen.messages if message.role == "user")
+        assert found(chosen, "last_user_removed") == ([] if stays else [(60,)])
+        assert stays or not promised(name, "last_user")
+
+
+def turns(number, size=9):
+    return conversation(*(row for turn in range(number) for row in (("user", f"question {turn} " * size), ("assistant", "answer " * 40))))
+
+
+def sent_roles(chosen):
+    """The role with which each item is sent."""
+    return [sent_as(item.role) if isinstance(item, Note) else message.role for item, message in zip(chosen.items, chosen.messages, strict=True)]
+
+
+@every_policy
+def test_b64_a_note_beside_a_user_message_is_told_for_strict_providers(name):
+    for chosen in working(name, turns(12)):
+        roles = sent_roles(chosen)
+        beside = [at for at in range(1, len(roles)) if roles[at] == roles[at - 1] == "user"]
+        told = [tuple(message.index for message in chosen.messages[at - 1 : at + 1] if message.index >= 0) for at in beside]
+        for provider in ("anthropic", "openai-chat"):
+            assert found(chosen, "same_role", provider) == told
+        assert all(finding.rule != "same_role" for finding in chosen.alarms)  # both providers themselves take it
+
+
+@every_policy
+def test_b65_a_note_that_is_sent_as_system_in_the_middle_is_told(name):
+    transcript = conversation(("system", "prompt"), *((message.role, message.text) for message in turns(12).messages))
+    for chosen in working(name, transcript):
+        roles = sent_roles(chosen)
+        others = [at for at, role in enumerate(roles) if role != "system"]
+        inside = [at for at, role in enumerate(roles) if role == "system" and others and at > others[0]]
+        assert len(found(chosen, "system_inside", "anthropic")) == len(inside)
+        assert found(chosen, "system_inside", "openai-chat") == []
+
+
+@every_policy
+def test_b67_growth_is_told(name):
+    for chosen in working(name, conversation(("tool", "x" * 900, ""), ("user", "next"))):
+        assert bool(found(chosen, "grew")) == (chosen.after_tokens > chosen.before_tokens)
+        if chosen.after_tokens > chosen.before_tokens:
+            assert chosen.alarms
+
+
+@every_policy
+def test_b68_repeated_passes_never_lose_count(name):
+    for window in (300, 900, 2_000):
+        transcript = turns(12)
+        sent = None
+        for _ in range(3):
+            chosen = next(working(name, transcript, [window]), None)
+            if chosen is None:
+                break
+            assert sum(chosen.counts.values()) == len(transcript.messages)
+            parts = [message.parts for message in chosen.messages]
+            if promised(name, "idempotent") and sent is not None:
+                assert parts == sent
+                assert sum(message.role == "note" for message in chosen.messages) <= 1
+            sent = parts
+            transcript = Transcript("t", Source("t"), tuple(Message(at, "", message.role, message.parts) for at, message in enumerate(chosen.messages)))
+
+
+@every_policy
+def test_b70_b71_what_triggers_is_what_is_reached(name):
+    for chosen in working(name, turns(20)):
+        available = chosen.request.budget.available
+        if promised(name, "budget"):
+            assert chosen.own_after <= available
+            assert chosen.event is not None or chosen.own_before <= available
+        assert bool(found(chosen, "over_window")) == (chosen.after_tokens > chosen.request.budget.max_tokens)

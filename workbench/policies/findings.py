@@ -79,3 +79,6 @@ def _of_size(selection: Selection) -> Iterator[Finding]:
     lost = tuple(index for index in sorted(selection.request.pins) if index in rows and selection.fate_codes[rows[index]] > Fate.EDITED)
     if lost:
         yield Finding("any", "pin_removed", lost, f"pinned, but removed: {', '.join(f'#{index}' for index in lost)}")
+    asked = next((turn.user for turn in reversed(selection.request.view.turns) if turn.user is not None), None)
+    if asked is not None and selection.fate_codes[rows[asked]] > Fate.EDITED:
+        yield Finding("any", "last_user_removed", (asked,), f"the newest user message, #{asked}, is removed")

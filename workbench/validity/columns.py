@@ -32,6 +32,7 @@ Bools = npt.NDArray[np.bool_]
 SYSTEM, USER, ASSISTANT, TOOL, NOT_SENT = range(5)
 _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL, "note": USER}
 _WORDS: Mapping[str, Role] = {"system": "system", "developer": "system", "assistant": "assistant", "model": "assistant"}
+LONGEST_SAID = 80  # characters of an id in a text
 _ANTHROPIC_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -174,8 +175,8 @@ class Columns:
         return tuple(index for index in (int(self.index[row]) for row in rows) if index >= 0)
 
     def call_id(self, event: int) -> str:
-        """The id of an event, for a text."""
-        return self.id_texts[int(self.event_id[event])] or "(no id)"
+        """The id of an event, for a text: bounded, and one line."""
+        return " ".join(self.id_texts[int(self.event_id[event])][:LONGEST_SAID].split()) or "(no id)"
 
     @cached_property
     def matched(self) -> tuple[Ints, Ints]:

@@ -245,6 +245,7 @@ RULES: tuple[Rule, ...] = (
     Rule("over_window", (), "refused", "A request and its answer fit into the window.", "context windows of all providers"),
     Rule("grew", (), "warning", "What a policy sends is not larger than what it was given.", "this workbench"),
     Rule("pin_removed", (), "warning", "A pinned message stays.", "this workbench"),
+    Rule("last_user_removed", (), "warning", "The newest message that a person wrote stays.", "this workbench"),
     Rule("orphan_result", (), "refused", "A result stands after its call.", _PAIRS, orphan_result),
     Rule("unanswered_call", (), "refused", "Every call has a result.", _PAIRS, unanswered_call),
     Rule("duplicate_result", (), "refused", "A call has one result.", _PAIRS, duplicate_result),

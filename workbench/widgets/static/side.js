@@ -82,7 +82,7 @@ export default (() => {
       for (const [name, refused, fresh] of providers) {
         const says = refused ? `would refuse this list${fresh ? "" : ", as it was recorded"}` : "would take this list";
         line.append(build("span", { class: `cw-verdict${name === own ? " cw-own" : ""}`, title: `${name} ${says}` },
-          build("span", { text: name }), build("span", { class: fresh ? "cw-bad" : refused ? "cw-quiet" : "cw-fine", text: refused ? count(refused) : "✓" })));
+          build("span", { text: name }), build("span", { class: fresh && (name === own || !own) ? "cw-bad" : refused ? "" : "cw-fine", text: refused ? count(refused) : "✓" })));
       }
       const parts = [line];
       for (const { title, open: first, count: number, rules } of groups) {
