@@ -9,11 +9,13 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import islice
+from pathlib import Path
 
 from ..errors import PluginError, ReadError, UnknownFormat
 from ..model import Transcript
 from .base import Match, Reader, ReaderInfo
-from .source import Document, Record, open_document
+from .source import TEXT_KINDS, Document, Record, open_document
 
 __all__ = ["SYNONYMS", "Document", "Match", "Reader", "ReaderInfo", "Record", "detect", "get", "list", "read", "read_all"]
 
@@ -57,8 +59,12 @@ def get(name: str) -> Reader:
 
 def detect(document: Document) -> tuple[tuple[str, Match], ...]:
     """What each reader thinks of a document, the surest first. Readers that do not know it are left out."""
-    matches = [(name, match) for name, reader in _readers().items() if (match := reader.detect(document)) is not None]
+    matches = [(name, match) for name, reader in _readers().items() if _opens(reader, document) and (match := reader.detect(document)) is not None]
     return tuple(sorted(matches, key=lambda item: -item[1].confidence))
+
+
+def _opens(reader: Reader, document: Document) -> bool:
+    return document.kind in getattr(reader, "kinds", TEXT_KINDS)
 
 
 def read_all(path: str | os.PathLike[str], *, format: str | None = None) -> Sequence[Transcript]:
@@ -67,7 +73,7 @@ def read_all(path: str | os.PathLike[str], *, format: str | None = None) -> Sequ
     Parameters
     ----------
     path : path
-        The file. It is read and never written.
+        The file, or the folder if the format is kept in one. It is read and never written.
     format : str, optional
         Name of the reader; by default it is chosen by what the file holds.
 
@@ -90,6 +96,8 @@ def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Tran
     document = open_document(path, head=_HEAD)
     if format is not None:
         reader = get(format)
+        if not _opens(reader, document):
+            raise ReadError(f"{document.name} is {document.what or 'text'}: the reader {reader.info.name} does not open that; leave out format=…")
         name, match = reader.info.name, Match(1.0, (f"format={format} was given",))
     else:
         ranked = detect(document)
@@ -136,7 +144,20 @@ def _holds_something(item: Transcript) -> bool:
 
 def _seen(document: Document) -> str:
     """What was seen in a document, in a few words; keys are shown as text, shortened."""
+    if document.kind == "folder":
+        return f"a directory of {_first(document.path)}"
+    if document.what:
+        return document.what
     value = document.value if isinstance(document.value, dict) else next((value for _, value in document.objects()), None)
     if value is None:
         return "no objects in it"
     return "first keys: " + ", ".join(repr(str(key)[:30])[1:-1] for key in [*value][:6])
+
+
+def _first(folder: Path) -> str:
+    """The first names in a folder, in a few words; they are shown as text, shortened."""
+    try:
+        names = sorted(entry.name for entry in islice(os.scandir(folder), 1_000))
+    except OSError:
+        return "nothing that can be listed"
+    return ", ".join(repr(name[:30])[1:-1] for name in names[:4]) + (", …" if len(names) > 4 else "") if names else "no files"

@@ -38,7 +38,8 @@ class Reader(Protocol):
     """Reads one format. Add one by an entry point in the group ``workbench.readers``.
 
     A reader that has a true attribute ``streams`` gets a document of which only the head is parsed and takes the records
-    from `Document.stream`, once; any other gets all of them in `Document.records`.
+    from `Document.stream`, once; any other gets all of them in `Document.records`. One with an attribute ``kinds`` (a set of
+    `Document.kind`) is asked about documents of those kinds only; any other about text: ``json`` and ``jsonl``.
     """
 
     info: ReaderInfo

@@ -18,14 +18,19 @@ from typing import Any
 from ..errors import ReadError
 from ..model import Diagnostic
 from .jsontext import NotJson, member, parse, sound, split
+from .packed import unpacked
 
+#: Beginnings of files that are no text but that a reader may open by itself: the document's kind, and what to call it.
+_KINDS = {
+    b"PK\x03\x04": ("zip", "a zip archive"),
+    b"PK\x05\x06": ("zip", "a zip archive"),
+    b"SQLite format 3\x00": ("sqlite", "an SQLite database"),
+    b"PAR1": ("parquet", "a Parquet file"),
+}
+#: The kinds of a document that is text, parsed here.
+TEXT_KINDS = frozenset({"json", "jsonl"})
 #: What a file can begin with that no text does.
 _MAGIC = (
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\x1f\x8b", "gzip-compressed"),
-    (b"\x28\xb5\x2f\xfd", "zstd-compressed"),
-    (b"SQLite format 3\x00", "an SQLite database"),
-    (b"PAR1", "a Parquet file"),
     (b"%PDF", "a PDF"),
     (b"\x89PNG", "a picture"),
     (b"\xff\xd8\xff", "a picture"),
@@ -48,8 +53,8 @@ class Document:
 
     Parameters
     ----------
-    kind : {"jsonl", "json"}
-        ``json`` if the whole file is one JSON value.
+    kind : {"jsonl", "json", "zip", "sqlite", "parquet", "folder"}
+        ``json`` if the whole file is one JSON value. Of the last four nothing is read here: a reader that knows one opens `path`.
     value : object
         The whole value of a ``json`` file; None for ``jsonl``.
     records : list of Record
@@ -78,7 +83,12 @@ class Document:
     @property
     def name(self) -> str:
         """The file's name, for messages."""
-        return self.path.name
+        return self.path.name or str(self.path)
+
+    @property
+    def what(self) -> str:
+        """What it is, if it is no text; else ``""``."""
+        return "a directory" if self.kind == "folder" else next((what for kind, what in _KINDS.values() if kind == self.kind), "")
 
     def report(self, line: int | None, code: str, text: str) -> None:
         """Add a diagnostic. Beyond a thousand they are dropped; `skipped` still counts every damaged record."""
@@ -131,9 +141,12 @@ def open_document(path: str | os.PathLike[str], *, head: int | None = None) -> D
     Raises
     ------
     ReadError
-        It does not exist, is a directory, is empty or binary, or has no readable record.
+        It does not exist, is empty or binary, or has no readable record.
     """
     file = Path(path)
+    kind, size = _kind_of(file)
+    if kind not in TEXT_KINDS:
+        return Document(file, kind, size)
     data = _bytes_of(file)
     text = _utf8(data, file)
     document = Document(file, "json", len(data), encoding="utf-16" if text is not data and not data.startswith(codecs.BOM_UTF8) else "utf-8")
@@ -151,17 +164,32 @@ def open_document(path: str | os.PathLike[str], *, head: int | None = None) -> D
     return document
 
 
-def _bytes_of(file: Path) -> bytes:
+def _kind_of(file: Path) -> tuple[str, int]:
+    """Kind and size by the first bytes: what is no text may be too large to read as a whole."""
     try:
         if file.is_dir():
-            raise ReadError(f"{file.name or file} is a directory: give a file in it")
+            return "folder", 0
         if file.exists() and not file.is_file():  # a pipe may never end, and a device never does
             raise ReadError(f"{file.name} is a pipe or a device, not a file: save what it gives to a file and read that")
-        data = file.read_bytes()
+        with file.open("rb") as opened:
+            head = opened.read(16)
+        kind = next((kind for magic, (kind, _) in _KINDS.items() if head.startswith(magic)), "jsonl")
+        return kind, file.stat().st_size
     except FileNotFoundError:
         raise ReadError(f"{file}: no such file; check the path") from None
     except (OSError, ValueError) as error:
-        raise ReadError(f"{file.name}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(file: Path, error: Exception) -> ReadError:
+    return ReadError(f"{file.name}: cannot be read ({getattr(error, 'strerror', None) or error})")
+
+
+def _bytes_of(file: Path) -> bytes:
+    try:
+        data = unpacked(file.read_bytes(), file.name)
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from None
     if not data:
         raise ReadError(f"{file.name} is empty: nothing to read; give a file that holds a transcript")
     for magic, what in _MAGIC:
