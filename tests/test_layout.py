@@ -124,7 +124,7 @@ def test_system_text_and_tools_outside_the_list() -> None:
     assert [(block.kind, block.title, block.tokens) for block in laid.blocks[:3]] == [
         ("system", "system text", ledger.system_tokens),
         ("system", "system text #0", int(ledger.message_tokens[0])),
-        ("tools", "2 tools", ledger.tools_tokens + ledger.tools_framing),
+        ("tools", f"2 tools, {ledger.tools_framing} of it framing", ledger.tools_tokens + ledger.tools_framing),
     ]
     assert sum(block.size for block in laid.blocks[:3]) == vak.prefix_chars("First.\nSecond.\nS.", as_tools(selection.request.view))
     assert cuts(laid)[0] == (3, "after the prefix")

@@ -287,7 +287,9 @@ def _prefix(selection: Selection, lead: int) -> Iterator[Block]:
         elif not isinstance(item, Note):
             yield Block("prefix", "system", f"system text #{item.index}" + (", edited" if isinstance(item, Edited) else ""), tokens, size, (item.index,))
     if tools:
-        yield Block("prefix", "tools", _several(len(tools), "tool"), tools_tokens, vak.prefix_chars("", as_tools(view)))
+        framing = view.ledger.tools_framing
+        title = _several(len(tools), "tool") + (f", {framing:,} of it framing" if framing else "")
+        yield Block("prefix", "tools", title, tools_tokens, vak.prefix_chars("", as_tools(view)))
 
 
 @dataclass(frozen=True, slots=True)

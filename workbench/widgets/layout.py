@@ -42,15 +42,16 @@ class Layout(anywidget.AnyWidget):
 
     def __init__(self, session: Session) -> None:
         self._session: Session | None = session
-        self._shown: Selection | None = None
+        self._last: Selection | None = None
         self._layout: layout.Layout | None = None
+        self._few: layout.Layout | None = None
         self._changes: dict[str, Any] | None = None
         super().__init__()
         self.refresh()
         self.observe(self._point, "selected")
 
     @property
-    def layout_of_request(self) -> layout.Layout | None:
+    def shown(self) -> layout.Layout | None:
         """What is shown, with every block; None if the policy cannot answer."""
         return self._layout
 
@@ -60,27 +61,31 @@ class Layout(anywidget.AnyWidget):
         if session is None:
             return
         selection = session.selection
-        if selection is not None and selection is self._shown:
+        if selection is not None and selection is self._last:
             self._point()
             return
-        self._shown = selection
+        self._last = selection
         if self._changes is None:  # of the recorded session: no policy changes them
             self._changes = changes(session.ledger.transcript, session.thread)
         if selection is None:
             problem = session.problem
-            self._layout = None
+            self._layout = self._few = None
             content: dict[str, Any] = {"problem": problem_text(problem, session.smallest_known) if problem is not None else ""}
         else:
             self._layout = layout.of(selection)
-            content = request(self._layout)
+            self._few = layout.merged(self._layout, BLOCKS)
+            content = request(self._few)
+        broken = self._changes["count"]
         with self.hold_sync():
-            self.status = "" if selection is not None else "no selection at this budget"
+            self.status = f"prefix changed in {broken:,} recorded requests" if broken else ""
+            if selection is None:
+                self.status = "no selection at this budget"
             self.content = {**content, "prefix": self._changes}
             self._point()
 
     def close(self) -> None:
         """Free everything: no reference to the session stays."""
-        self._session = self._shown = self._layout = self._changes = None
+        self._session = self._last = self._layout = self._few = self._changes = None
         self.content = {}
         self.unobserve_all()
         super().close()
@@ -92,16 +97,14 @@ class Layout(anywidget.AnyWidget):
         return "<Layout: no request>" if shown is None else f"<Layout: {len(shown.blocks):,} blocks, {shown.tokens:,} tokens>"
 
     def _point(self, _: object = None) -> None:
-        session, shown = self._session, self._layout
-        index = -1 if session is None or shown is None else self.selected
-        blocks = () if shown is None or index < 0 else layout.merged(shown, BLOCKS).blocks[:ROWS]
+        index = -1 if self._few is None else self.selected
+        blocks = () if self._few is None or index < 0 else self._few.blocks[:ROWS]
         self.row = next((at for at, block in enumerate(blocks) if index in block.messages), -1)
 
 
 def request(laid: layout.Layout) -> dict[str, Any]:
     """The blocks, the breakpoints and the digest, as text and numbers."""
-    few = layout.merged(laid, BLOCKS)
-    shown, rest = few.blocks[:ROWS], few.blocks[ROWS:]
+    shown, rest = laid.blocks[:ROWS], laid.blocks[ROWS:]
     return {
         "head": f"{laid.tokens:,} tokens, {laid.size:,} bytes of text",
         "digest": laid.digest,
@@ -109,7 +112,7 @@ def request(laid: layout.Layout) -> dict[str, Any]:
         "zones": layout.ZONES,
         "rows": [_row(block) for block in shown],
         "more": f"and {len(rest):,} more blocks, {sum(block.tokens for block in rest):,} tokens" if rest else "",
-        "cuts": [[min(cut.at, len(shown)), f"cache breakpoint {number}: {cut.label}", cut.tokens] for number, cut in enumerate(few.breakpoints, 1)],
+        "cuts": [[min(cut.at, len(shown)), f"cache breakpoint {number}: {cut.label}", cut.tokens] for number, cut in enumerate(laid.breakpoints, 1)],
         "reuse": _reuse(laid.reusable, laid.tokens),
     }
 
@@ -130,6 +133,7 @@ def _reuse(same: Reusable | None, total: int) -> dict[str, Any]:
 
 def changes(transcript: Transcript, thread: str) -> dict[str, Any]:
     """Where the prefix of a recorded request was not that of the request before."""
+    advice = ""
     known, found = len(layout.recorded(transcript, thread)), layout.prefix_changes(transcript, thread)
     if not known:
         text = "This file does not say what each request held before its conversation."
@@ -139,8 +143,9 @@ def changes(transcript: Transcript, thread: str) -> dict[str, Any]:
         text = f"The same in all {known:,} recorded requests."
     else:
         text = f"Changed in {len(found):,} of {known:,} recorded requests. Nothing after the first changed byte can be read from a cache."
+        advice = "What changes belongs behind what does not. Laid out here are the first system text and every tool that was offered."
     rows = [_change(transcript, change) for change in found[:CHANGES]]
-    return {"text": text, "rows": rows, "more": f"and {len(found) - CHANGES:,} more" if len(found) > CHANGES else ""}
+    return {"text": text, "rows": rows, "more": f"and {len(found) - CHANGES:,} more" if len(found) > CHANGES else "", "advice": advice, "count": len(found)}
 
 
 def _change(transcript: Transcript, change: PrefixChange) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 // The layout of a request: a bar in true proportions, the same as a table, and what broke the cache. Every text is set as text.
 export default (() => {
   const SHORT = 12; // characters of the digest that are shown
-  const NEAR = 0.03; // breakpoints nearer than this share of the bar stand on different lines
+  const NEAR = 0.03; // breakpoints nearer than this share of the bar have one number
 
   function render({ model, el }) {
     const tidy = cleaner();
@@ -31,15 +31,15 @@ export default (() => {
         left += share;
       });
       const marks = build("div", { class: "cw-l-marks" });
-      let last = -1, level = 0;
+      let held = null, at0 = 0; // a number stands for all marks that are too near to have their own
       cuts.forEach(([, label, before], at) => {
         const share = percent(before, total);
-        level = last >= 0 && share - last < 100 * NEAR ? level + 1 : 0;
-        last = share;
-        const mark = build("span", { class: "cw-l-mark", title: `${label}: ${count(before)} tokens before it`, text: at + 1 });
+        const near = held && share - at0 < 100 * NEAR;
+        const mark = build("span", { class: "cw-l-mark", title: `${label}: ${count(before)} tokens before it`, text: near ? "" : at + 1 });
         mark.style.left = `${share}%`;
-        mark.style.setProperty("--cw-level", level);
         marks.append(mark);
+        if (near) held.textContent += `, ${at + 1}`;
+        else [held, at0] = [mark, share];
       });
       const same = build("div", { class: "cw-l-same" });
       same.style.width = `${percent(reuse.tokens, total)}%`;
@@ -74,13 +74,13 @@ export default (() => {
       const code = build("button", { type: "button", class: "cw-l-digest", "data-do": "whole", "aria-expanded": String(whole), title: whole ? "show its head" : "show all of it", text: whole ? text : text.slice(0, SHORT) });
       return build("p", { class: "cw-l-about" }, build("span", { text: "Prefix digest " }), code, " ", build("button", { type: "button", class: "cw-link", "data-do": "copy", text: "copy", "aria-label": "copy the whole digest" }), build("span", { role: "status", class: "cw-quiet cw-l-said" }));
     }
-    function prefix({ text, rows, more }) {
+    function prefix({ text, rows, more, advice }) {
       const list = build("ul", { class: "cw-l-changes" });
       for (const { title, go: index, what, seen, digests } of rows) {
         list.append(build("li", {}, link(index, title), ...what.map((line) => build("span", { class: "cw-l-what", text: line })),
           build("span", { class: "cw-quiet cw-l-what", text: seen }), build("code", { class: "cw-quiet", text: digests })));
       }
-      return [build("h4", { text: "Prefix of the recorded session" }), build("p", { class: rows.length ? "cw-l-broke" : "cw-quiet", text }), rows.length ? list : "", more ? build("p", { class: "cw-quiet", text: more }) : ""];
+      return [build("h4", { text: "Prefix of the recorded session" }), build("p", { class: rows.length ? "cw-l-broke" : "cw-quiet", text }), rows.length ? list : "", ...[more, advice].filter(Boolean).map((words) => build("p", { class: "cw-quiet", text: words }))];
     }
 
     function draw() {
@@ -95,7 +95,7 @@ export default (() => {
         root.replaceChildren(build("p", { class: "cw-bad cw-l-problem", text: now.problem }), right);
         return;
       }
-      right.append(digest(now.digest), build("h4", { text: "Same as before" }), build("p", { class: "cw-l-reuse", text: now.reuse.text }), ...prefix(now.prefix));
+      right.append(digest(now.digest), build("h4", { text: "Same as the request before" }), build("p", { class: "cw-l-reuse", text: now.reuse.text }), ...prefix(now.prefix));
       root.replaceChildren(build("p", { class: "cw-quiet cw-l-head", text: now.head }), bar(now), build("div", { class: "cw-l-columns" }, table(now), right));
       root.querySelector(".cw-l-list").scrollTop = tops[0];
       right.scrollTop = tops[1];
