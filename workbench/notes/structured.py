@@ -10,7 +10,7 @@ from ..model import Message
 from ..systems.agentd import Summary
 from .base import Draft
 from .structured_fill import LISTS, Filled, fill
-from .structured_items import Found, find_items
+from .structured_items import Items
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ def shorten(filled: Filled, most_chars: int) -> Filled:
     return filled
 
 
-def reader(view: View) -> Callable[[Message], Found]:
-    """`find_items` with a memory that all views of a ledger share: a message never changes."""
+def reader(view: View) -> Callable[[Message], Items]:
+    """`Items` with a memory that all views of a ledger share: a message never changes."""
 
-    def build() -> Callable[[Message], Found]:
-        known: dict[int, Found] = {}
+    def build() -> Callable[[Message], Items]:
+        known: dict[int, Items] = {}
 
-        def read(message: Message) -> Found:
+        def read(message: Message) -> Items:
             found = known.get(message.index)
             if found is None:
-                found = known[message.index] = find_items(message)
+                found = known[message.index] = Items(message)
             return found
 
         return read

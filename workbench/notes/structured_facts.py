@@ -76,19 +76,23 @@ _SURE_ERROR = re.compile(
     r"|错误|失败|失敗|エラー|ошибк|오류|실패",
     re.IGNORECASE,
 )
+_ERRORS = "error|exception|fatal|panic|fail|fehl|erreur|no such file|not found|denied|timed out|unable|cannot|refused|错误|失败|失敗|エラー|ошибк|오류|실패"
+_ERROR_STEMS = tuple(_ERRORS.split("|"))
 _NO_ERROR = re.compile(r"\b(?:0|no|without) (?:errors?|failed|failures?|fehler)\b", re.IGNORECASE)
-_OUTCOME = re.compile(
-    r"\b(?:passed|ok|total|found|match(?:es)?|changed|insertions?|deletions?|rows?|files?|lines?|warnings?|seconds?|bytes|status|version|created|updated|"
-    r"written|deleted|merged|coverage|count|result|score|max|min|mean|average|sum|price|balance|amount|"
-    r"exit code|succeeded|successfully|installed|built|left|remaining)\b|\d\s?%",
-    re.IGNORECASE,
+_RESULTS = (
+    "passed|ok|total|found|match|matches|changed|insertion|insertions|deletion|deletions|row|rows|file|files|line|lines|warning|warnings|second|seconds|bytes|"
+    "status|version|created|updated|written|deleted|merged|coverage|count|result|score|max|min|mean|average|sum|price|balance|amount|exit|succeeded|"
+    "successfully|installed|built|left|remaining"
 )
+_OUTCOMES = frozenset(_RESULTS.split("|"))
+_LETTERS = re.compile(r"[a-z]+")
+_PERCENT = re.compile(r"\d\s?%")
 _VALUE = re.compile(r"^[\"\w][^:={}()]{1,40}[:=]\s{0,4}[\"'+€$£-]{0,3}\d")
 _IDENTIFIER = re.compile(r"\b(?:[A-Z]{1,6}-\d{2,}|[0-9a-f]{8}-[0-9a-f]{4}-|(?=\w{0,40}\d)[0-9a-f]{7,40}\b)|https?://|(?<!\w)#\d{1,9}\b|\bv\d{1,4}\.\d")
 #: What every run prints and nobody asks for.
 _IDLE = re.compile(
     r"(?:process )?(?:exited with code|exit code|exit status)?:? ?\d{0,3}$|(?:wall|total output|chunk|original token|duration)\b[^:]{0,20}:|"
-    r"output:$|shell cwd|\[?\d++/\d++\]|\S{1,150}::\S{1,150} passed\b|\S{1,150} [.sFEx]{1,150}\s++\[",
+    r"output:$|shell cwd|\[?\d++/\d++\]|\S{1,150}::\S{1,150} passed\b|(?:\S{1,150} )?[.sFEx]{1,150}\s++\[",
     re.IGNORECASE,
 )
 _DIGIT = re.compile(r"\d")
@@ -96,6 +100,8 @@ _DIGIT = re.compile(r"\d")
 
 def telling_lines(text: str, is_error: bool, most: int) -> tuple[str, ...]:
     """The lines of a result that say something: errors first, then outcomes with numbers, identifiers, paths found."""
+    lower = text.lower()
+    errors = is_error or any(stem in lower for stem in _ERROR_STEMS)  # most texts have none, and need no search by line
     best: list[tuple[int, int, str]] = []  # (rank, place, line)
     place = shown = 0
     for part in ends(text):
@@ -105,7 +111,7 @@ def telling_lines(text: str, is_error: bool, most: int) -> tuple[str, ...]:
             if _SHOWS.match(line):
                 shown += 1
                 continue
-            rank = _rank(line.strip(), is_error)
+            rank = _rank(line.strip(), is_error, errors)
             if rank:
                 best.append((-rank, place, line))
         if 2 * shown > place:  # a file's text: its path is in the call
@@ -119,7 +125,7 @@ def telling_lines(text: str, is_error: bool, most: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_piece(line, -rank) for rank, _, line in chosen))
 
 
-def _rank(line: str, is_error: bool) -> int:
+def _rank(line: str, is_error: bool, errors: bool) -> int:
     """4 an error, 3 an outcome, 2 an identifier or value, 1 a path; 0 says nothing."""
     head = line[: 2 * ITEM_CHARS]
     if len(head) < 6 or _IDLE.match(head):
@@ -129,14 +135,15 @@ def _rank(line: str, is_error: bool) -> int:
     code = _CODE.search(head) is not None
     if is_error and _ERROR.search(head):
         return 4
-    if not code and len(line) <= ITEM_CHARS and _SURE_ERROR.search(head) and not _NO_ERROR.search(head):
+    if errors and not code and len(line) <= ITEM_CHARS and _SURE_ERROR.search(head) and not _NO_ERROR.search(head):
         return 4
-    if not code and _DIGIT.search(head):
-        if _OUTCOME.search(head) and substance(head) >= 6:
+    path = _like_path(_PLACE.split(head, maxsplit=1)[0])
+    if not code and not path and _DIGIT.search(head):
+        if (not _OUTCOMES.isdisjoint(_LETTERS.findall(head.lower())) and substance(head) >= 6) or _PERCENT.search(head):
             return 3
         if _IDENTIFIER.search(head) or _VALUE.match(head):
             return 2
-    return 1 if _like_path(_PLACE.split(head, maxsplit=1)[0]) else 0
+    return 1 if path else 0
 
 
 _PLACE = re.compile(r":|\s")

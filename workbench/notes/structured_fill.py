@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ..model import Message
 from ..systems.agentd_summary import MOST_ITEMS, TITLES
 from ..turns import starts_turn, tool_pairs
-from .structured_items import Found, call_item, find_items
+from .structured_items import Items, call_item
 
 LISTS = tuple(TITLES)
 
@@ -40,7 +40,7 @@ class Filled:
         return items
 
 
-def fill(messages: Sequence[Message], read: Callable[[Message], Found] = find_items) -> Filled:
+def fill(messages: Sequence[Message], read: Callable[[Message], Items] = Items) -> Filled:
     """Fill the lists from messages, oldest first.
 
     Goals are the first sentences of what persons wrote; decisions what the assistant chose or changed; open are the
@@ -51,7 +51,7 @@ def fill(messages: Sequence[Message], read: Callable[[Message], Found] = find_it
     Parameters
     ----------
     read : callable, optional
-        `find_items`, or a memory of it.
+        `Items`, or a memory of it.
 
     Examples
     --------
@@ -71,16 +71,19 @@ def fill(messages: Sequence[Message], read: Callable[[Message], Found] = find_it
         if full and (opened.full or (lists_over and person_spoke and assistant_spoke and not unanswered)):
             break
         found = read(message)
-        if found.goal is not None:
+        if person and not goals.full and found.goal is not None:
             goals.add((found.goal,), message.index)
-        decisions.add(found.decisions, message.index)
-        facts.add(found.facts, message.index)
+        if not decisions.full:
+            decisions.add(found.decisions, message.index)
+        if not facts.full:
+            facts.add(found.facts, message.index)
 
-        waiting = found.questions if not (assistant_spoke if person else person_spoke) else ()
-        todos = [] if found.new_list and lists_over else [text for text, over in found.todos if not over and _key(text) not in done]
-        opened.add((*waiting, *todos, *unanswered.pop(message.index, ())), message.index)
-        done.update(_key(text) for text, _ in found.todos)  # a newer word on the same item counts
-        lists_over |= found.new_list
+        waiting = () if (assistant_spoke if person else person_spoke) else found.questions
+        listed = found.todo_list
+        todos = (*found.todos, *(() if listed is None or lists_over else listed))
+        opened.add((*waiting, *(text for text, over in todos if not over and _key(text) not in done), *unanswered.pop(message.index, ())), message.index)
+        done.update(_key(text) for text, _ in todos)  # a newer word on the same item counts
+        lists_over |= listed is not None
         person_spoke |= person
         assistant_spoke |= message.role == "assistant" and bool(message.text or message.calls)
     return Filled(goals.oldest_first(), decisions.oldest_first(), opened.oldest_first(), facts.oldest_first())

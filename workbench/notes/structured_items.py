@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ..model import COMPACT_SUMMARY, HIDDEN, META, SYNTHETIC, Message, ToolCall, ToolResult
@@ -21,68 +22,68 @@ _DECISIONS, _PATHS, _FACTS, _TODOS = 4, 4, 3, 32  # most of one message; a summa
 _SUMMARY_DECISIONS, _SUMMARY_FACTS = 12, 8
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The items of one message, in the order in which they stand in it.
+class Items:
+    """The items of one message, in the order in which they stand in it; each kind is looked for when it is asked for.
 
-    Parameters
-    ----------
-    todos : tuple of (str, bool)
-        To-do items and whether each is done.
-    new_list : bool
-        True if they are a whole list that takes the place of the one before.
-    """
-
-    goal: str | None = None
-    decisions: tuple[str, ...] = ()
-    questions: tuple[str, ...] = ()
-    todos: tuple[tuple[str, bool], ...] = ()
-    new_list: bool = False
-    facts: tuple[str, ...] = ()
-
-
-_NOTHING = Found()
-
-
-def find_items(message: Message) -> Found:
-    """Find the items of a message. Rows that the harness put in, and system text, give none.
+    Rows that the harness put in, and system text, have none. A note and the summary of a real compaction speak for many
+    messages, so they may give more than a message does.
 
     Examples
     --------
     >>> from workbench.model import Text
-    >>> find_items(Message(0, "", "user", (Text("Hi! Please fix the export. It drops rows."),))).goal
+    >>> Items(Message(0, "", "user", (Text("Hi! Please fix the export. It drops rows."),))).goal
     'Hi! Please fix the export.'
-    >>> find_items(Message(1, "", "assistant", (Text("It drops them late. I'll group by currency instead."),))).decisions
+    >>> Items(Message(1, "", "assistant", (Text("It drops them late. I'll group by currency instead."),))).decisions
     ("I'll group by currency instead.",)
     """
-    if starts_turn(message):
-        text = message.text
-        return Found(goal=_goal(text), questions=_questions(text), todos=_checkboxes(text))
-    if message.role == "note" or COMPACT_SUMMARY in message.flags:
-        text = message.text
-        return Found(decisions=_decisions(text, _SUMMARY_DECISIONS), todos=_checkboxes(text), facts=telling_lines(text, False, _SUMMARY_FACTS))
-    if message.role not in ("assistant", "tool") or message.flags & {META, HIDDEN, SYNTHETIC}:
-        return _NOTHING
-    text = message.text
-    todos, new_list = _checkboxes(text), False
-    facts: list[str] = []
-    paths: list[str] = []
-    for part in message.parts:
-        if type(part) is ToolCall:
-            listed = _todo_list(part)
-            if listed is None:
-                paths += paths_of(part)
-            else:
-                todos, new_list = (listed[0], True) if listed[1] else (todos + listed[0], new_list)
-        elif type(part) is ToolResult:
-            facts += telling_lines(part.text, part.is_error, _FACTS)
-    return Found(
-        decisions=_decisions(text, _DECISIONS),
-        questions=_questions(text) if message.role == "assistant" else (),
-        todos=todos,
-        new_list=new_list,
-        facts=(*tuple(dict.fromkeys(paths))[:_PATHS], *facts),
-    )
+
+    def __init__(self, message: Message) -> None:
+        self._person = starts_turn(message)
+        self._summary = message.role == "note" or COMPACT_SUMMARY in message.flags
+        self._model = message.role in ("assistant", "tool") and not message.flags & {META, HIDDEN, SYNTHETIC} and not self._summary
+        self._message = message
+
+    @cached_property
+    def goal(self) -> str | None:
+        """What a person wants: the first sentence."""
+        return _goal(self._message.text) if self._person else None
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """Questions of a person or of the assistant."""
+        return _questions(self._message.text) if self._person or self._model else ()
+
+    @cached_property
+    def decisions(self) -> tuple[str, ...]:
+        """What the assistant chose or changed."""
+        if self._model:
+            return _decisions(self._message.text, _DECISIONS)
+        return _decisions(self._message.text, _SUMMARY_DECISIONS) if self._summary else ()
+
+    @cached_property
+    def todo_list(self) -> tuple[tuple[str, bool], ...] | None:
+        """The whole list that a to-do tool was given, each item and whether it is done; None if none was."""
+        lists = [listed for call in self._message.calls if (listed := _todo_list(call)) is not None and listed.whole] if self._model else []
+        return lists[-1].items if lists else None
+
+    @cached_property
+    def todos(self) -> tuple[tuple[str, bool], ...]:
+        """To-do items beside a whole list, each with whether it is done: checkboxes, and what was added to a list."""
+        if not (self._person or self._summary or self._model):
+            return ()
+        added = [item for call in self._message.calls if (listed := _todo_list(call)) is not None and not listed.whole for item in listed.items]
+        return (*_checkboxes(self._message.text), *added)
+
+    @cached_property
+    def facts(self) -> tuple[str, ...]:
+        """The paths of its calls, and the telling lines of its results."""
+        if self._summary:
+            return telling_lines(self._message.text, False, _SUMMARY_FACTS)
+        if not self._model:
+            return ()
+        paths = dict.fromkeys(path for call in self._message.calls if _todo_list(call) is None for path in paths_of(call))
+        results = (part for part in self._message.parts if type(part) is ToolResult)
+        return (*tuple(paths)[:_PATHS], *(line for result in results for line in telling_lines(result.text, result.is_error, _FACTS)))
 
 
 def call_item(call: ToolCall) -> str:
@@ -139,34 +140,45 @@ _DONE = (
     "bumped|refunded|cancelled|canceled|booked|ordered|sent|returned|exchanged|shipped|applied|chose|chosen|picked|left|deferred|postponed|adopted|decided|"
     "agreed|committed|pushed|deployed|closed|resolved|corrected|adjusted|simplified|documented|tested|built|made"
 )
-_DECIDES = re.compile(
-    rf"\b(?:I|we)(?:['’](?:ll|ve|d|m|re))?\s(?:(?!not\b|can\b)[\w']{{1,12}}\s){{0,3}}?(?:{_TO_DO}|{_DONE})\b"
-    rf"|\blet(?:['’]s| us| me)\s(?:\w{{1,12}}\s)?(?:{_TO_DO})\b"
-    rf"|^\W{{0,4}}(?:{_DONE})\b"
-    rf"|\b(?:was|were|has been|have been|is now|are now)\s(?:(?!not\b)\w{{1,12}}\s)?(?:{_DONE})\b"
-    r"|\b(?:is|are)\s(?:added|removed|deleted|changed|replaced|renamed|moved|created|fixed|updated|implemented|committed|deployed|closed|resolved|corrected|done|ready)\b"
-    r"|\b(?:decision|decided|instead|rather than|no longer|from now on|now uses?|now (?:is|are|has|have)|(?:is|are|has|have) now)\b"
-    # German, French, Spanish, Portuguese, Italian
-    r"|\b(?:entschieden|entscheide|geändert|hinzugefügt|entfernt|ersetzt|umbenannt|gelöscht|angelegt|behoben|stattdessen|anstatt|künftig|statt)\b"
-    r"|\b(?:j['’]ai|nous avons)\s(?:choisi|décidé|modifié|ajouté|supprimé|corrigé|remplacé|créé|gardé)|\bplutôt que\b|\bau lieu d"
-    r"|\b(?:decid[ií]|decidimos|he|hemos|foi|fiz|ho|abbiamo)\s(?:cambiado|añadido|eliminado|corregido|creado|elegido|alterado|adicionado|removido|corrigido|"
-    r"criado|cambiato|aggiunto|rimosso|corretto|creato|scelto|deciso|decidido)\b|\ben lugar de\b|\bem vez de\b|\binvece di\b"
-    # Russian, Chinese, Japanese, Korean
-    r"|(?:решил|выбрал|измен[еи]|добавил|удалил|исправил|заменил|создал|перен[её]с|вместо)"
-    r"|(?:决定|決定|改为|改成|改用|已修改|修改了|已添加|添加了|新增了|删除了|已删除|修复了|已修复|采用|替换为|选择了)"
-    r"|(?:に決め|にします|にしました|変更し|追加し|修正し|削除し|置き換え|採用し|直しま|加えま|外しま|変えま|除きま|使います|載せま|進めま)"
-    r"|(?:결정|변경했|추가했|수정했|삭제했|바꿨|선택했)",
-    re.IGNORECASE,
+_IS_DONE = "added|removed|deleted|changed|replaced|renamed|moved|created|fixed|updated|implemented|committed|deployed|closed|resolved|corrected|done|ready"
+#: German, French, Spanish, Portuguese, Italian.
+_ELSEWHERE = (
+    "entschieden|entscheide|geändert|hinzugefügt|entfernt|ersetzt|umbenannt|gelöscht|angelegt|behoben|stattdessen|anstatt|künftig|choisi|décidé|modifié|ajouté|"
+    "supprimé|corrigé|remplacé|plutôt|decidí|decidimos|cambiado|añadido|eliminado|corregido|elegido|alterado|adicionado|removido|corrigido|cambiato|aggiunto|"
+    "rimosso|corretto|scelto|deciso|decidido|invece"
 )
+#: Russian, Chinese, Japanese, Korean: stems, for their words have no end that a pattern could ask for.
+_STEMS = re.compile(
+    r"решил|выбрал|измен[еи]|добавил|удалил|исправил|заменил|создал|перен[её]с|вместо"
+    r"|决定|決定|改为|改成|改用|已修改|修改了|已添加|添加了|新增了|删除了|已删除|修复了|已修复|采用|替换为|选择了"
+    r"|に決め|にします|にしました|変更し|追加し|修正し|削除し|置き換え|採用し|直しま|加えま|外しま|変えま|除きま|使います|載せま|進めま"
+    r"|결정|변경했|추가했|수정했|삭제했|바꿨|선택했"
+)
+_DECIDES = re.compile(
+    rf"\b(?:i|we)(?:['’](?:ll|ve|d|m|re))?\s(?:(?!not\b|can\b)[\w']{{1,12}}\s){{0,3}}?(?:{_TO_DO}|{_DONE})\b"
+    rf"|\blet(?:['’]s| us| me)\s(?:\w{{1,12}}\s)?(?:{_TO_DO})\b"
+    rf"|^\W{{0,4}}(?:done\W{{1,3}})?(?:{_DONE})\b"
+    rf"|\b(?:was|were|has been|have been|is now|are now)\s(?:(?!not\b)\w{{1,12}}\s)?(?:{_DONE})\b"
+    rf"|\b(?:is|are)\s(?:{_IS_DONE})\b"
+    r"|\b(?:decision|decided|instead|rather than|no longer|from now on|now uses?|now (?:is|are|has|have)|(?:is|are|has|have) now)\b"
+    rf"|\b(?:{_ELSEWHERE})\b"
+)
+#: Words without which no sentence of these languages decides: most sentences have none, and need no pattern.
+_TRIGGERS = frozenset(f"{_TO_DO}|{_DONE}|{_IS_DONE}|{_ELSEWHERE}|go|stick|decision|instead|rather|longer|now".split("|"))
+_LETTERS = re.compile(r"[^\W\d_]+")
 _SENTENCE = 400  # of a longer one only the beginning is looked at
 
 
 def _decisions(text: str, most: int) -> tuple[str, ...]:
     """Sentences that state a choice or a change; a question states none."""
-    chosen = [
-        said[:ITEM_CHARS].rstrip() for said in said_in(text) if not _ASKS.search(said[-4:]) and substance(said) >= _ENOUGH and _DECIDES.search(said[:_SENTENCE])
-    ]
+    chosen = (said[:ITEM_CHARS].rstrip() for said in said_in(text) if _decides(said))
     return tuple(dict.fromkeys(chosen))[:most]
+
+
+def _decides(said: str) -> bool:
+    low = said[:_SENTENCE].lower()
+    stated = not _TRIGGERS.isdisjoint(_LETTERS.findall(low)) and _DECIDES.search(low)
+    return bool(stated or (not low.isascii() and _STEMS.search(low))) and not _ASKS.search(said[-4:]) and substance(said) >= _ENOUGH
 
 
 # To-do items ----------------------------------------------------------------------------------------------------------
@@ -186,8 +198,16 @@ def _checkboxes(text: str) -> tuple[tuple[str, bool], ...]:
     return tuple(found[-_TODOS:])
 
 
-def _todo_list(call: ToolCall) -> tuple[tuple[tuple[str, bool], ...], bool] | None:
-    """A list that a to-do or planning tool was given, and whether it is the whole list; None if the call is something else."""
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """To-do items that a tool was given. `whole`: they take the place of those before."""
+
+    items: tuple[tuple[str, bool], ...]
+    whole: bool
+
+
+def _todo_list(call: ToolCall) -> _Listed | None:
+    """What a to-do or planning tool was given; None if the call is something else."""
     arguments = call.arguments
     if not isinstance(arguments, Mapping):
         return None
@@ -203,7 +223,7 @@ def _todo_list(call: ToolCall) -> tuple[tuple[tuple[str, bool], ...], bool] | No
         elif isinstance(value, str):
             found += [(said, status.lower() in _OVER) for status, rest in _STATUS_LINE.findall(value[:LOOK]) if (said := clip(rest))]
         if found:
-            return tuple(found[-_TODOS:]), not arguments.get("merge")
+            return _Listed(tuple(found[-_TODOS:]), not arguments.get("merge"))
     return None
 
 
