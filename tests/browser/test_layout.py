@@ -130,3 +130,23 @@ def test_a_long_session_is_bounded(notebook: Callable[..., Notebook]) -> None:
     book.python("v.close()")
     assert book.python("len(_instances)") < before
     page.wait_for_selector(".cw-layout", state="detached")
+
+
+def test_as_a_tab_of_the_workbench(notebook: Callable[..., Notebook]) -> None:
+    book = notebook([SET_UP, "w = wb.Workbench(session(202), policy='scv', budget=24_000)\nw"], size=(1400, 1250))
+    page = book.page
+    book.only_outputs()
+    page.get_by_role("button", name="Layout", exact=True).click()
+    page.wait_for_selector(".cw-layout tr[data-row]")
+    assert sum(page.evaluate(TOKENS)) == book.python("w.selection.after_tokens")
+    row = page.locator(".cw-layout tr[data-row] button").last
+    row.click()
+    book.becomes("w.selected", int(page.locator(".cw-layout .cw-l-on[data-go]").get_attribute("data-go") or -1))
+    page.wait_for_function("want => Number(document.querySelector('.cw-reader').dataset.selected) === want", arg=book.python("w.selected"))
+    book.python("setattr(w, 'selected', w.selection.indices[-3])")
+    page.wait_for_selector(".cw-layout tr[aria-current=true]")
+    book.shot("layout_in_workbench")
+    book.python("setattr(w, 'budget', 40_000)")
+    page.wait_for_function(f"want => ({TOKENS})().reduce((a, b) => a + b) === want", arg=book.python("w.selection.after_tokens"))
+    book.python("setattr(w, 'budget', 9_000)")
+    page.wait_for_selector(".cw-layout .cw-l-problem")
