@@ -82,3 +82,16 @@ def test_a_log_is_written_when_it_is_read_and_once():
 def test_items_of_a_view_are_made_once():
     assert kept_items(REQUEST.view) is kept_items(REQUEST.view)
     assert [item.index for item in kept_items(REQUEST.view)] == REQUEST.view.indices.tolist()
+
+
+def test_tokens_that_are_known_are_not_counted_again(monkeypatch):
+    derived = make_selection(Odd(), REQUEST, MIXED, own=(0, 0))
+    known = derived.item_tokens.copy()
+    known[2] = -1  # the edited message is to be counted
+    asked = []
+    count_messages = type(LEDGER).count_messages
+    monkeypatch.setattr(type(LEDGER), "count_messages", lambda ledger, messages: asked.extend(messages) or count_messages(ledger, messages))
+    given = make_selection(Odd(), REQUEST, MIXED, own=(0, 0), tokens=known)
+    assert given.item_tokens.tolist() == derived.item_tokens.tolist()
+    assert [message.text for message in asked] == ["cut"]
+    assert given.after_tokens == derived.after_tokens

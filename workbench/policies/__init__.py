@@ -8,6 +8,7 @@ from .none import NoPolicy
 from .registry import get, make, make_from_text, select
 from .registry import names as list
 from .scv import Scv
+from .vak import Vak
 
 __all__ = [
     "Added",
@@ -26,6 +27,7 @@ __all__ = [
     "Scv",
     "Selection",
     "Step",
+    "Vak",
     "as_python",
     "compare",
     "get",

@@ -17,11 +17,12 @@ from .base import DEFAULT_BUDGET, PROMISES, Policy, PolicyInfo, Request, Selecti
 from .kernel import Kernel
 from .none import NoPolicy
 from .scv import Scv
+from .vak import Vak
 
 GROUP = "workbench.policies"
 #: The four systems that the workbench is about.
 SYSTEMS = ("kernel", "agentd", "scv", "vak")
-_BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, Kernel, Agentd, Scv)}
+_BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, Kernel, Agentd, Scv, Vak)}
 
 
 def names() -> tuple[str, ...]:

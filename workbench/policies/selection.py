@@ -192,6 +192,7 @@ def make_selection(
     own: tuple[int, int] | None = None,
     rows: Ints | None = None,
     fates: npt.NDArray[np.uint8] | None = None,
+    tokens: Ints | None = None,
     steps: Sequence[Step] = (),
     state: Mapping[str, Any] | None = None,
     event: Event | None = None,
@@ -210,6 +211,8 @@ def make_selection(
         Shape (len(items),). The view's row of each `Kept`; -1 for all other items.
     fates : uint8 array, optional
         Shape (n,). Must equal `derive_fates`.
+    tokens : int array, optional
+        Shape (len(items),). The counted tokens of each item that is new, where they are known; -1 where it is to be counted.
 
     Raises
     ------
@@ -220,12 +223,15 @@ def make_selection(
     items = tuple(items)
     if rows is None:
         rows = np.fromiter((_row(view, item.index) if type(item) is Kept else -1 for item in items), np.int64, len(items))
-    new = np.flatnonzero(rows < 0)
-    tokens = view.tokens[rows] if len(view.tokens) else np.zeros(len(items), np.int64)  # -1 takes any row's, and is set next
-    if len(new):
-        tokens[new] = view.ledger.count_messages([_new_message(items[at]) for at in new.tolist()])
+    new = rows < 0
+    counted = view.tokens[rows] if len(view.tokens) else np.zeros(len(items), np.int64)  # -1 takes any row's, and is set next
+    if tokens is not None:
+        counted[new] = tokens[new]
+        new &= tokens < 0
+    if new.any():
+        counted[new] = view.ledger.count_messages([_new_message(items[at]) for at in np.flatnonzero(new).tolist()])
     outside = view.fixed - int(view.tokens[: view.lead].sum())  # leading system rows stand in the items
-    after = outside + int(tokens.sum())
+    after = outside + int(counted.sum())
     own_before, own_after = own or (view.total, after)
     return Selection(
         policy=policy,
@@ -236,7 +242,7 @@ def make_selection(
         after_tokens=after,
         own_before=own_before,
         own_after=own_after,
-        item_tokens=tokens,
+        item_tokens=counted,
         item_rows=rows,
         steps=steps,
         state=dict(state or {}),

@@ -56,6 +56,23 @@ _WHITE = re.compile(f"[{WHITE_SPACE}]")
 _WORD = re.compile(f"[^{WHITE_SPACE}]+")
 
 
+def head(text: str, most: int) -> str:
+    """The beginning of a text, in at most so many bytes of UTF-8, cut between characters.
+
+    Examples
+    --------
+    >>> head("abé", 3), head("abé", 4)
+    ('ab', 'abé')
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= most:
+        return text
+    end = max(most, 0)
+    while end and data[end] & 0xC0 == 0x80:  # inside a character
+        end -= 1
+    return data[:end].decode("utf-8", "surrogatepass")
+
+
 def truncate(text: str, most: int) -> str:
     """At most so many bytes of UTF-8, cut between characters; a cut text ends in an ellipsis that is not counted.
 
@@ -64,10 +81,5 @@ def truncate(text: str, most: int) -> str:
     >>> truncate("abcd", 4), truncate("éé", 3)
     ('abcd', 'é…')
     """
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= most:
-        return text
-    end = max(most, 0)
-    while end and data[end] & 0xC0 == 0x80:  # inside a character
-        end -= 1
-    return data[:end].decode("utf-8", "surrogatepass") + "…"
+    beginning = head(text, most)
+    return beginning if len(beginning) == len(text) else beginning + "…"

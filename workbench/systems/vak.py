@@ -25,6 +25,7 @@ from .rusttext import trim
 from .vak_capacity import (
     CAPACITY_FEEDBACK_CHANGE_THRESHOLD,
     FEEDBACK_EWMA_ALPHA,
+    METADATA_CONFIDENCE,
     UNCALIBRATED_TOKENS_PER_CHAR,
     Capacity,
     Ewma,
@@ -33,6 +34,7 @@ from .vak_capacity import (
     capacity_feedback_delta,
     display,
     relative_change,
+    round_half_away,
 )
 from .vak_digest import Digest, called_tools, render_message, render_transcript, result_digest, transcript_result
 from .vak_model import Block, Image, Message, Provider, Text, Thinking, Tool, ToolResult, ToolUse, from_json, to_json
@@ -41,6 +43,7 @@ __all__ = [
     "CAPACITY_FEEDBACK_CHANGE_THRESHOLD",
     "COMPACTION_MAX_TOKENS",
     "FEEDBACK_EWMA_ALPHA",
+    "METADATA_CONFIDENCE",
     "SECTIONS",
     "UNCALIBRATED_TOKENS_PER_CHAR",
     "Block",
@@ -76,6 +79,7 @@ __all__ = [
     "render_message",
     "render_transcript",
     "result_digest",
+    "round_half_away",
     "to_json",
     "transcript_result",
 ]

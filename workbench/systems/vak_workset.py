@@ -21,7 +21,7 @@ from typing import Literal
 
 from .rusttext import trim
 from .vak_digest import SENTENCE_WORDS, cut_words, first_sentence
-from .vak_model import Message, Text, ToolUse
+from .vak_model import Message, ToolUse
 
 APPROXIMATION = "approximation: the original's planner exists in several versions and was not pinned"
 
@@ -29,6 +29,8 @@ Fidelity = Literal["full", "card", "packet"]
 
 #: Most of the budget that is set aside for a packet: one part of so many. Workbench default.
 PACKET_SHARE = 4
+#: With less room than this a packet could not say anything. Workbench default.
+LEAST_PACKET_BYTES = 64
 #: Most characters of a sentence on a card: code and pasted text have no sentence ends. Workbench default.
 CARD_CHARS = 240
 #: Words by which a directive speaks of what was just said.
@@ -163,6 +165,7 @@ def card(messages: Sequence[Message], request: bool = True) -> str:
 
     Examples
     --------
+    >>> from workbench.systems.vak_model import Text
     >>> print(card([Message("user", (Text("Fix it. Now."),)), Message("assistant", (Text("I looked. It works."),))]))
     asked: Fix it.
     answered: It works.
