@@ -135,3 +135,37 @@ def inclusive(raw: Any) -> tuple[Usage | None, str | None]:
 
 def _first(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
+
+
+def gemini(raw: Any) -> tuple[Usage | None, str | None]:
+    """Usage of a Gemini response, in the API's names, in Python's spelling of them, or as Gemini CLI shortens them.
+
+    The prompt counts the cached part in and leaves out what server-run tools added; the answer leaves out the thoughts.
+
+    Examples
+    --------
+    >>> gemini({"promptTokenCount": 17, "candidatesTokenCount": 201, "thoughtsTokenCount": 213, "toolUsePromptTokenCount": 119})[0].total
+    550
+    """
+    usage = _mapping(raw)
+    if not usage:
+        return None, None if raw is None or raw == {} else "usage is not an object"
+    named = {name: _first(*(usage.get(key) for key in keys)) for name, keys in _GEMINI.items()}
+    known = {name: tokens(value) for name, value in named.items()}
+    prompt, cached, tool, answer, thoughts = (known[name] for name in ("prompt", "cached", "tool", "answer", "thoughts"))
+    if all(value is None for value in named.values()):
+        return None, None
+    output = None if answer is None and thoughts is None else (answer or 0) + (thoughts or 0)
+    fresh = None if prompt is None else prompt - (cached or 0) + (tool or 0)
+    if _bad(named, *named) or (prompt is not None and prompt < (cached or 0)):
+        return Usage(output=output, reasoning=thoughts), "inconsistent usage (a number that is no token count, or more cached than sent)"
+    return Usage(fresh, cached, None, None, output, thoughts), None
+
+
+_GEMINI = {
+    "prompt": ("promptTokenCount", "prompt_token_count", "input"),
+    "cached": ("cachedContentTokenCount", "cached_content_token_count", "cached"),
+    "tool": ("toolUsePromptTokenCount", "tool_use_prompt_token_count", "tool"),
+    "answer": ("candidatesTokenCount", "candidates_token_count", "responseTokenCount", "response_token_count", "output"),
+    "thoughts": ("thoughtsTokenCount", "thoughts_token_count", "thoughts"),
+}
