@@ -24,7 +24,10 @@ messages: st.SearchStrategy[agentd.Msg] = st.one_of(
     st.builds(agentd.Assistant, st.none() | texts, st.lists(calls, max_size=3).map(tuple), numbers),
     st.builds(agentd.Tool, texts, texts, values, st.booleans(), numbers),
 )
-entries = st.lists(texts | st.sampled_from("abcdefgh"), max_size=40).map(tuple)
+#: A few odd entries, with doubles; or as many as the cap bears on.
+entries = st.lists(texts | st.sampled_from("abcdefgh"), max_size=8).map(tuple) | st.builds(
+    lambda first, count: tuple(f"entry {number}" for number in range(first, first + count)), st.integers(0, 30), st.integers(0, 40)
+)
 summaries = st.builds(agentd.Summary, entries, entries, entries, entries, st.none() | texts, numbers, numbers)
 bounds = st.builds(agentd.Bound, st.sampled_from(("run", "subagent", "task")), texts)
 plan_items = st.builds(

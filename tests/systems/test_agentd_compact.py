@@ -162,6 +162,12 @@ def test_the_fallback_counts_its_mark(size):
     assert agentd.fallback_narrative(folded) == naive_fallback(folded)
 
 
+def test_the_fallback_may_fill_its_bound():
+    folded = [User("a" * size) for size in (1992, 1992, 1992, 1993)]
+    assert utf8_len(agentd.fallback_narrative(folded)) == 8000
+    assert agentd.fallback_narrative([*folded[:3], User("a" * 1994)]).startswith(MARK)
+
+
 def test_the_last_line_stays_whatever_it_costs():
     narrative = agentd.fallback_narrative([User("a"), Assistant("漢" * 2000, tuple(ToolCall("1", "f", "漢" * 2000) for _ in range(3)))])
     assert narrative.startswith(f"{MARK}\n[assistant] ")

@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -91,6 +92,22 @@ def test_a_removed_context_leaves_the_store_at_the_next_checkpoint(store):
     assert reopened(store).ids() == ["a", "b"]
     assert registry.checkpoint(store) == []
     assert reopened(store).ids() == ["b"]
+
+
+def test_a_removal_reaches_the_store_once():
+    class Watched(MemoryStore):
+        saves: ClassVar = []
+
+        def save(self, changed, removed):
+            self.saves.append((sorted(changed), sorted(removed)))
+
+    registry, store = Registry(1000), Watched()
+    registry.conversation("a", None, now=1)
+    registry.checkpoint(store)
+    registry.remove("a")
+    for _ in range(3):
+        registry.checkpoint(store)
+    assert store.saves == [(["a"], []), ([], ["a"])]
 
 
 def test_a_context_that_is_made_anew_after_its_removal_is_stored(store):

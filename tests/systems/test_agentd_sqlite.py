@@ -353,6 +353,29 @@ def test_only_its_owner_may_read_the_file(tmp_path):
         os.umask(before)
 
 
+def test_a_new_file_is_never_open_to_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "chmod", lambda *_: pytest.fail("it was open to others at first"))
+    SqliteStore(tmp_path / "contexts.db").close()
+
+
+def test_two_programs_may_make_the_file_at_once(tmp_path):
+    path = tmp_path / "contexts.db"
+
+    class Second(SqliteStore):
+        looked = False
+
+        def _is_ours(self):
+            ours = super()._is_ours()
+            if not self.looked:  # the first makes it between this one's look and its own making
+                self.looked = True
+                with SqliteStore(path) as first:
+                    first.save({"a": b"{}"}, ())
+            return ours
+
+    with Second(path) as second:
+        assert [record.id for record in second.load()] == ["a"]
+
+
 def test_a_commit_is_flushed_and_logged(tmp_path):
     with SqliteStore(tmp_path / "contexts.db") as store:
         assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -107,7 +107,7 @@ class Registry:
             The store did not take it. It holds what it held, and all that was to be written is still to be written.
         """
         dirty = [context_id for context_id in self.ids() if self._contexts[context_id].dirty]
-        removed = self._removed - self._contexts.keys()
+        removed = self._removed - self._contexts.keys()  # an id that came back, made anew or restored, stays
         if dirty or removed:
             store.save({context_id: _record(self._contexts[context_id]) for context_id in dirty}, removed)
         for context_id in dirty:
@@ -133,7 +133,6 @@ class Registry:
             context.model_window = context.model_window or self.model_window
             context.recount()
             self._contexts[context_id] = context
-            self._removed.discard(context_id)
         return lost
 
     def load(self, store: Store) -> list[str]:

@@ -90,7 +90,7 @@ class SqliteStore:
                     raise StoreError(f"{self._name}: another program has changed a context that is to be written; load the store and apply the change again")
             generation = self._generation() + 1
             self._db.execute("UPDATE counter SET generation = ?", (generation,))
-            self._db.executemany("DELETE FROM contexts WHERE id = ?", ((_key(name),) for name in removed if name not in changed))
+            self._db.executemany("DELETE FROM contexts WHERE id = ?", ((_key(name),) for name in removed))
             self._db.executemany(_WRITE, ((_key(name), data, generation, self._writer) for name, data in changed.items()))
 
     def load(self) -> list[Record]:
