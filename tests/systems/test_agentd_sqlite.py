@@ -97,8 +97,8 @@ def test_a_program_killed_while_it_writes_leaves_the_last_complete_checkpoint(tm
         assert turn in (last, last + 1)  # what it had said is kept; one more may have been complete
 
 
-def in_a_child(act):
-    """Run `act` in a child process; whether it was killed. Nothing else may end it but its own end."""
+def started(act):
+    """Run `act` in a child process."""
     child = os.fork()
     if not child:
         try:
@@ -107,7 +107,16 @@ def in_a_child(act):
             traceback.print_exc()
             os._exit(1)
         os._exit(0)
-    status = os.waitpid(child, 0)[1]
+    return child
+
+
+def ended(child):
+    return os.waitpid(child, 0)[1]
+
+
+def in_a_child(act):
+    """Run `act` in a child process; whether it was killed. Nothing else may end it but its own end."""
+    status = ended(started(act))
     assert status in (0, signal.SIGKILL)
     return status == signal.SIGKILL
 
@@ -364,16 +373,48 @@ def test_two_programs_may_make_the_file_at_once(tmp_path):
     class Second(SqliteStore):
         looked = False
 
-        def _is_ours(self):
-            ours = super()._is_ours()
-            if not self.looked:  # the first makes it between this one's look and its own making
+        def _transaction(self, kind, end="COMMIT"):
+            if kind == "IMMEDIATE" and not self.looked:  # the first makes it between this one's look and its own making
                 self.looked = True
                 with SqliteStore(path) as first:
                     first.save({"a": b"{}"}, ())
-            return ours
+            return super()._transaction(kind, end)
 
     with Second(path) as second:
+        assert second.looked
         assert [record.id for record in second.load()] == ["a"]
+
+
+def test_many_programs_may_make_and_write_one_file(tmp_path):
+    for round_ in range(8):
+        path = tmp_path / f"{round_}.db"
+        start = time.monotonic() + 0.02
+        children = [started(partial(work_on, path, f"c{child}", start)) for child in range(4)]
+        assert [ended(child) for child in children] == [0] * 4
+        registry = read(path)
+        assert [len(registry.get(context_id).messages) for context_id in registry.ids()] == [3] * 4
+
+
+def work_on(path, name, start):
+    while time.monotonic() < start:
+        pass
+    with SqliteStore(path, timeout=30) as store:
+        registry = Registry(1000)
+        for now in range(3):
+            registry.conversation(name, None, now).append(User("x" * 500), now)
+            registry.checkpoint(store)
+
+
+def test_opening_waits_for_a_program_that_is_at_work_and_then_says_so(tmp_path):
+    path = tmp_path / "contexts.db"
+    SqliteStore(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"^contexts\.db is in use by another program; try again$"):
+            SqliteStore(path, timeout=0.05)
+        other.execute("ROLLBACK")
+    SqliteStore(path, timeout=0.05).close()
 
 
 def test_a_commit_is_flushed_and_logged(tmp_path):

@@ -10,6 +10,7 @@ import os
 import secrets
 import sqlite3
 import stat
+import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,7 +71,7 @@ class SqliteStore:
             self._refuse(_OPEN, error)
         try:
             with self._reported(_OPEN):
-                self._prepare()
+                self._prepare(timeout)
         except BaseException:
             self._db.close()
             raise
@@ -127,18 +128,32 @@ class SqliteStore:
             if 0 < found.st_size < _SMALLEST:  # SQLite would take it for empty and write over it
                 raise StoreError(_NO_DATABASE.format(self._name)) from None
 
-    def _prepare(self) -> None:
+    def _prepare(self, timeout: float) -> None:
         self._db.execute("PRAGMA trusted_schema = OFF")
-        if not self._is_ours():
+        with self._transaction("DEFERRED", end="ROLLBACK"):  # so that all is read of one moment
+            ours = self._is_ours()
+        if not ours:
             with self._transaction("IMMEDIATE"):
                 if not self._is_ours():  # another program may have been first
                     for statement in _TABLES:
                         self._db.execute(statement)
         if self.path.stat().st_mode & 0o077:
             self.path.chmod(0o600)
-        self._db.execute("PRAGMA journal_mode = WAL")
+        self._use_log(timeout)
         self._db.execute("PRAGMA synchronous = FULL")
         self._seen = self._generation()
+
+    def _use_log(self, timeout: float) -> None:
+        """Turn the write-ahead log on; for this SQLite itself does not wait while another program reads or writes."""
+        until = time.monotonic() + timeout
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or time.monotonic() > until:
+                    raise
+            time.sleep(0.01)
 
     def _is_ours(self) -> bool:
         """Whether the file holds contexts already; False if it is empty."""
@@ -202,10 +217,15 @@ class SqliteStore:
             raise StoreError(_NO_DATABASE.format(self._name)) from error
         if code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT:
             raise StoreError(f"{self._name} is damaged; replace it by a copy") from error
-        if code is not None and code & 0xFF == sqlite3.SQLITE_BUSY:
+        if _is_busy(error):
             raise StoreError(f"{self._name} is in use by another program; try again") from error
         why = (getattr(error, "strerror", None) or str(error)).splitlines()[0]
         raise StoreError(f"{self._name} {failed[0]}: {why}; {failed[1]}") from error
+
+
+def _is_busy(error: Exception) -> bool:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _key(name: str) -> bytes:
