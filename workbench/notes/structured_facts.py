@@ -58,7 +58,7 @@ _EXTENSION = re.compile(r"\w\.[A-Za-z]\w{0,7}$")
 _NO_PATH = re.compile(r"[*?$\\^:!%#]")
 
 #: Lines that show a file or a listing rather than say something about it: numbered lines, a diff.
-_SHOWS = re.compile(r"\s*+(?:\d++(?:→|\t|: |\|)|diff --git|@@ |\+\+\+ |--- a/)")
+_SHOWS = re.compile(r"\s*+(?:\d++(?:→|\t|: |\|)|[dl-][rwxsSt-]{9}|diff --git|@@ |\+\+\+ |--- a/)")
 _CODE = re.compile(
     r"[;{}(\[,\\]$|^(?:[-+@#/*<$>]|(?:import|from|def|class|return|raise|except|throw|catch|const|let|var|function|if|for|while|export|async)\b)"
     r"|\)\s?:$|^[\w.]{1,60}\(.*\)$"
@@ -92,7 +92,8 @@ _IDENTIFIER = re.compile(r"\b(?:[A-Z]{1,6}-\d{2,}|[0-9a-f]{8}-[0-9a-f]{4}-|(?=\w
 #: What every run prints and nobody asks for.
 _IDLE = re.compile(
     r"(?:process )?(?:exited with code|exit code|exit status)?:? ?\d{0,3}$|(?:wall|total output|chunk|original token|duration)\b[^:]{0,20}:|"
-    r"output:$|shell cwd|\[?\d++/\d++\]|\S{1,150}::\S{1,150} passed\b|(?:\S{1,150} )?[.sFEx]{1,150}\s++\[",
+    r"output:$|\(?no output\)?|shell cwd|total \d++$|"
+    r"\[?\d++ more lines?\b|\[?the command completed with exit code 0|\[?\d++/\d++\]|\S{1,150}::\S{1,150} passed\b|(?:\S{1,150} )?[.sFEx]{1,150}\s++\[",
     re.IGNORECASE,
 )
 _DIGIT = re.compile(r"\d")

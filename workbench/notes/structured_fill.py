@@ -6,6 +6,7 @@ its last part. Rules: four_systems.md, "As policies on a canonical transcript".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -46,7 +47,8 @@ def fill(messages: Sequence[Message], read: Callable[[Message], Items] = Items) 
     Goals are the first sentences of what persons wrote; decisions what the assistant chose or changed; open are the
     questions that nobody answered, the to-do items of the newest list that are not done, and the calls without a result;
     facts are paths, and lines of tool results with errors, outcomes and identifiers. Each list keeps its newest
-    ``MOST_ITEMS``; of equal items the newest.
+    ``MOST_ITEMS``; of equal items (facts: but for bare
+    numbers) the newest.
 
     Parameters
     ----------
@@ -60,8 +62,7 @@ def fill(messages: Sequence[Message], read: Callable[[Message], Items] = Items) 
     >>> filled.goals, filled.open
     ((Item(text='Rename the report.', index=0),), (Item(text='To what name?', index=1),))
     """
-    goals, decisions, facts = _Newest(), _Newest(), _Newest()
-    opened = _Newest()
+    goals, decisions, opened, facts = _Newest(), _Newest(), _Newest(), _Newest(_shape)
     done: set[str] = set()
     lists_over = person_spoke = assistant_spoke = False
     unanswered = _calls_without_result(messages)
@@ -92,7 +93,8 @@ def fill(messages: Sequence[Message], read: Callable[[Message], Items] = Items) 
 class _Newest:
     """A list that is filled from its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: Callable[[str], str] | None = None) -> None:
+        self._key = key or _key
         self._items: list[Item] = []
         self._seen: set[str] = set()
 
@@ -103,7 +105,7 @@ class _Newest:
     def add(self, texts: Sequence[str], index: int) -> None:
         """Add the items of one message that stands before all that were added so far."""
         for text in reversed(texts):
-            key = _key(text)
+            key = self._key(text)
             if key and key not in self._seen and not self.full:
                 self._seen.add(key)
                 self._items.append(Item(text, index))
@@ -114,6 +116,14 @@ class _Newest:
 
 def _key(text: str) -> str:
     return " ".join(text.split()).casefold()
+
+
+def _shape(text: str) -> str:
+    """A fact with its bare numbers taken out: of "20 passed in 0.8s" and "21 passed in 0.9s" the newer one counts. Numbers in names stay."""
+    return _NUMBER.sub("0", _key(text))
+
+
+_NUMBER = re.compile(r"(?<![\w.-])\d[\d.,]*(?:ms|s|%)?(?![\w-])")
 
 
 def _calls_without_result(messages: Sequence[Message]) -> dict[int, tuple[str, ...]]:

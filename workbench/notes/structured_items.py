@@ -103,24 +103,27 @@ _TELLING = ("command", "cmd", "description", "title", "question", "query", "file
 
 # Goals, questions ---------------------------------------------------------------------------------------------------
 
-_ENOUGH, _ENOUGH_FOR_A_GOAL = 12, 20
+_ENOUGH_TO_SAY, _ENOUGH, _ENOUGH_FOR_A_GOAL = 6, 12, 20
 
 
 def _goal(text: str) -> str | None:
-    """The first sentence of a person's message; a mere greeting is joined by what follows it, or passed over."""
+    """The first sentence of a person's message; a mere greeting is joined by what follows it, or passed over.
+
+    "ok" and "wow" say nothing that a summary wants.
+    """
     short = None
     for line in prose(text):
         end = 0
         for _, end in sentences(line):
             if substance(line[:end]) >= _ENOUGH_FOR_A_GOAL:
                 return line[: min(end, ITEM_CHARS)].strip()
-        if short is None and substance(line):
+        if short is None and substance(line) >= _ENOUGH_TO_SAY:
             short = line[:ITEM_CHARS].strip()
     return short
 
 
 def _questions(text: str) -> tuple[str, ...]:
-    asked = [said[:ITEM_CHARS] for said in said_in(text) if _ASKS.search(said[-4:]) and substance(said) >= 6]
+    asked = [said[:ITEM_CHARS] for said in said_in(text) if _ASKS.search(said[-4:]) and substance(said) >= _ENOUGH_TO_SAY]
     return tuple(dict.fromkeys(asked))[-_DECISIONS:]
 
 
@@ -156,7 +159,7 @@ _STEMS = re.compile(
 )
 _DECIDES = re.compile(
     rf"\b(?:i|we)(?:['’](?:ll|ve|d|m|re))?\s(?:(?!not\b|can\b)[\w']{{1,12}}\s){{0,3}}?(?:{_TO_DO}|{_DONE})\b"
-    rf"|\blet(?:['’]s| us| me)\s(?:\w{{1,12}}\s)?(?:{_TO_DO})\b"
+    rf"|\blet(?:['’]s| us)\s(?:\w{{1,12}}\s)?(?:{_TO_DO})\b"
     rf"|^\W{{0,4}}(?:done\W{{1,3}})?(?:{_DONE})\b"
     rf"|\b(?:was|were|has been|have been|is now|are now)\s(?:(?!not\b)\w{{1,12}}\s)?(?:{_DONE})\b"
     rf"|\b(?:is|are)\s(?:{_IS_DONE})\b"
@@ -166,11 +169,12 @@ _DECIDES = re.compile(
 #: Words without which no sentence of these languages decides: most sentences have none, and need no pattern.
 _TRIGGERS = frozenset(f"{_TO_DO}|{_DONE}|{_IS_DONE}|{_ELSEWHERE}|go|stick|decision|instead|rather|longer|now".split("|"))
 _LETTERS = re.compile(r"[^\W\d_]+")
+_NO_STATEMENT = re.compile(r"[?？؟]|[:：]\W*$")
 _SENTENCE = 400  # of a longer one only the beginning is looked at
 
 
 def _decisions(text: str, most: int) -> tuple[str, ...]:
-    """Sentences that state a choice or a change; a question states none."""
+    """Sentences that state a choice or a change; a question states none, nor does what only announces something."""
     chosen = (said[:ITEM_CHARS].rstrip() for said in said_in(text) if _decides(said))
     return tuple(dict.fromkeys(chosen))[:most]
 
@@ -178,7 +182,7 @@ def _decisions(text: str, most: int) -> tuple[str, ...]:
 def _decides(said: str) -> bool:
     low = said[:_SENTENCE].lower()
     stated = not _TRIGGERS.isdisjoint(_LETTERS.findall(low)) and _DECIDES.search(low)
-    return bool(stated or (not low.isascii() and _STEMS.search(low))) and not _ASKS.search(said[-4:]) and substance(said) >= _ENOUGH
+    return bool(stated or (not low.isascii() and _STEMS.search(low))) and not _NO_STATEMENT.search(said[-4:]) and substance(said) >= _ENOUGH
 
 
 # To-do items ----------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ LINE = re.compile(r"[^\n\r]++")
 _FENCE = re.compile(r"\s*+(```|~~~)")
 _MARKER = re.compile(r"[\s>]*+(?:[-*+•]\s++|\d{1,3}[.)]\s++|#{1,6}\s++)?(?:\[.\]\s++)?")
 #: Where a sentence ends. An abbreviation's point is followed by a small letter, or is one of a few.
-_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bz\.B)[.!?…][\"'”’)\]*_`]{0,3}(?=\s)(?!\s{1,3}[a-zà-öø-ÿа-я])|[。!?؟।][\"”’」』)]{0,2}")
+_END = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bz\.B)[.!?…][\"'”’)\]*_]{0,3}(?=\s)(?!\s{1,3}[a-zà-öø-ÿа-я])|[。!?؟।][\"”’」』)]{0,2}")
 WORD = re.compile(r"\w")
 
 
