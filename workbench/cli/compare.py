@@ -16,7 +16,7 @@ from . import select
 from .output import number, one_line, table
 
 _SHOWN = 12  # stretches of messages that a person sees; --json has every message
-_WAY = {"sent": "not all send it", "text": "sent with other words", "trace": "noted or dropped"}
+_WAY = {"sent": "sent by some only", "text": "sent with other words", "trace": "noted or dropped"}
 
 
 def document(made: Comparison) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _rows(made: Comparison) -> list[list[str]]:
     kinds = [None if answer is None else sent_kinds(answer) for answer in answers]
     found = [
         row("tokens sent", lambda answer: number(answer.after_tokens)),
-        row("of all", lambda answer: f"{answer.after_tokens / max(before, 1):.0%}"),
+        row("of all", lambda answer: f"{answer.after_tokens / max(before, 1):.1%}"),
         row("its own estimate", lambda answer: number(answer.own_after)),
         *(row(fate, lambda answer, fate=fate: number(answer.counts[fate])) for fate in FATES),
         row("notes", lambda answer: number(len(answer.notes))),

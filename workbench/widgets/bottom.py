@@ -11,11 +11,17 @@ import traitlets
 
 from .assets import css, esm
 from .closing import close_whole
+from .compare import Compare
+from .layout import Layout
 from .session import Session
 from .turns import Turns
 
 #: Name, label, and what makes the panel of a session: a line adds a tab. What a panel must be is said at `Bottom`.
-PANELS: tuple[tuple[str, str, Callable[[Session], Any]], ...] = (("turns", "Turns", Turns),)
+PANELS: tuple[tuple[str, str, Callable[[Session], Any]], ...] = (
+    ("turns", "Turns", Turns),
+    ("compare", "Compare", Compare),
+    ("layout", "Layout", Layout),
+)
 
 
 class Tabs(anywidget.AnyWidget):

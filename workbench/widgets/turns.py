@@ -140,7 +140,8 @@ class Turns(ipywidgets.Box):
         self._figure.layout.shapes = shapes
 
     def _pointed(self, _: object) -> None:
-        self._mark()
+        if self.layout.display != "none":  # `refresh` marks it when the tab is opened again
+            self._mark()
 
     def _resize(self, _: object) -> None:
         if self._figure is not None:

@@ -18,7 +18,7 @@ from ..policies.base import Added, Edited, Note, Selection
 from .texts import clean
 
 #: Order of the kinds inside one message's width: how a response is usually written.
-_DRAWN = np.array([KIND[name] for name in ("system", "tools", "user", "note", "reasoning", "assistant", "tool_call", "tool_result", "media", "framing")])
+DRAWN = np.array([KIND[name] for name in ("system", "tools", "user", "note", "reasoning", "assistant", "tool_call", "tool_result", "media", "framing")])
 _MAX_NAMES = 2_000
 _ROLES = ("system", "user", "assistant", "tool", "note")
 
@@ -147,7 +147,7 @@ def pack_rows(view: View) -> dict[str, object]:
         ``turns``: int32; ``segments``, ``segment_kind``, ``role``: uint8; ``name``: uint16, place in ``names`` plus 1;
         ``cuts``: rows before which a real compaction stands.
     """
-    table = view.kinds[:, _DRAWN]
+    table = view.kinds[:, DRAWN]
     row, column = np.nonzero(table)
     names: dict[str, int] = {}
     name = np.array([_name(message.parts, names) for message in view.messages], np.uint16)
@@ -155,10 +155,10 @@ def pack_rows(view: View) -> dict[str, object]:
     turns = np.array([view.row_of[turn.messages[0]] for turn in view.turns if turn.user is not None], np.int32)
     return {
         "n": len(view.indices),
-        "fixed": [[code, int(outside[code])] for code in _DRAWN.tolist() if outside[code]],
+        "fixed": [[code, int(outside[code])] for code in DRAWN.tolist() if outside[code]],
         "index": view.indices.astype(np.int32).tobytes(),
         "segments": np.bincount(row, minlength=len(view.indices)).astype(np.uint8).tobytes(),
-        "segment_kind": _DRAWN[column].astype(np.uint8).tobytes(),
+        "segment_kind": DRAWN[column].astype(np.uint8).tobytes(),
         "segment_tokens": table[row, column].astype(np.int32).tobytes(),
         "role": np.array([_ROLES.index(message.role) for message in view.messages], np.uint8).tobytes(),
         "turns": turns.tobytes(),
