@@ -111,7 +111,7 @@ OPS: dict[str, Callable[[JSON], Any]] = {
     },
     "prefix_digest": lambda given: vak.prefix_digest(given["system_prefix"], _tools(given)),
     "render_transcript": lambda given: vak.render_transcript(_messages(given)),
-    "transcript_result": lambda given: vak.transcript_result(_messages(given), given["tool_use_id"], given["content"], given["is_error"]),
+    "transcript_result": lambda given: vak.transcript_result(_messages(given), given["tool_use_id"], given["content"], given.get("is_error", False)),
     "attach_tail": _attach_tail,
     "compose_tail": lambda given: vak.compose_tail(given["temporal"], given["stance"], given["sections"]),
     "cache_breakpoints": _breakpoints,

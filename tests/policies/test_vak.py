@@ -274,6 +274,7 @@ def test_relevance_brings_back_an_old_turn_and_passes_over_a_large_one():
     far = policies.select(ledger, Vak(packet_max_chars=0, ranking="relevance"), budget)
     assert near.fates == ("dropped",) * 4 + ("kept",) * 3
     assert far.fates == ("kept",) * 2 + ("dropped",) * 2 + ("kept",) * 3
+    assert "turn 0, score 1.00: 17 + 11 ≤ 54: in full" in far.explain(0)
 
 
 @pytest.mark.parametrize(

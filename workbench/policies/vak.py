@@ -52,7 +52,9 @@ class Vak:
     """Keeps what fits of the newest turns, remembers the older ones by a card each, and the oldest by one packet.
 
     An approximation: the original's planner was not pinned. Window, reserve and margin are the budget's; the margin counts
-    as part of the output reserve. Its own estimate is bytes of text times a ratio, message by message.
+    as part of the output reserve. Its own estimate is bytes of text times a ratio, message by message. The newest person's
+    message is always sent whole; with a tail it is an edited one. A larger window may keep fewer messages: one more turn
+    in full can take the room of several cards, so that a packet must be made.
     """
 
     ranking: str = param(

@@ -98,14 +98,22 @@ def _card(view: View, start: int, end: int) -> Note:
     return Note(message, indices, tuple(indices[at] for at in sources), "card")
 
 
-def relevance_order(view: View) -> list[int]:
-    """The closed turns by falling score for the newest person's message, newer first on ties; worked out once."""
-    return view.memo.get("vak order", lambda: _relevance_order(view))
+def scores_of(view: View) -> list[float]:
+    """The planner's score of each closed turn for the newest person's message, oldest first; worked out once."""
+    return view.memo.get("vak scores", lambda: _scores(view))
 
 
-def _relevance_order(view: View) -> list[int]:
+def _scores(view: View) -> list[float]:
     row = request_row(view)
-    scores = vak_workset.score([note.message.text for note in cards_of(view).notes], "" if row is None else view.messages[row].text)
+    return vak_workset.score([note.message.text for note in cards_of(view).notes], "" if row is None else view.messages[row].text)
+
+
+def relevance_order(view: View) -> list[int]:
+    """The closed turns by falling score, newer first on ties; worked out once."""
+    return view.memo.get("vak order", lambda: _relevance_order(scores_of(view)))
+
+
+def _relevance_order(scores: list[float]) -> list[int]:
     return sorted(range(len(scores)), key=lambda at: (-scores[at], -at))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..systems.vak_workset import APPROXIMATION
 from .base import Note, Request, Step, row_indices
-from .vak_costs import FULL, PACKET, Costs, Planned, cards_of, facts_of, relevance_order
+from .vak_costs import FULL, PACKET, Costs, Planned, cards_of, facts_of, relevance_order, scores_of
 
 if TYPE_CHECKING:
     from .vak import Vak
@@ -72,14 +72,12 @@ def _ceiling(policy: Vak, request: Request, costs: Costs) -> Step:
 def _full(policy: Vak, request: Request, costs: Costs, planned: Planned, room: int, turns: _Turns) -> Iterator[Step]:
     """The walk over the turns in full, in the order in which they were tried."""
     count = len(planned.fidelity)
-    if int(costs.turns[:-1].sum()) <= costs.budget:
-        order: list[int] | range = range(count - 1, -1, -1)
-    else:
-        order = relevance_order(request.view) if policy.ranking == "relevance" else range(count - 1, -1, -1)
+    scores = scores_of(request.view) if policy.ranking == "relevance" and int(costs.turns[:-1].sum()) > costs.budget else None
+    order = range(count - 1, -1, -1) if scores is None else relevance_order(request.view)
     spent = 0
     for turn in order:
         size = int(costs.turns[turn])
-        said = f"turn {turn}: {spent:,} + {size:,}"
+        said = f"turn {turn}" + ("" if scores is None else f", score {scores[turn]:.2f}") + f": {spent:,} + {size:,}"
         if planned.fidelity[turn] == FULL:
             spent += size
             yield Step(f"{said} ≤ {room:,}: in full", turns.messages(turn))
