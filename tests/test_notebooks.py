@@ -15,7 +15,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def test_there_are_lessons() -> None:
-    assert [path.name for path in NOTEBOOKS][:1] == ["01_first_look.ipynb"]
+    assert [path.name for path in NOTEBOOKS][:2] == ["01_first_look.ipynb", "02_four_systems.ipynb"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -77,6 +77,9 @@ class View:
     fixed_kinds: Ints
     memo: Memo = field(default_factory=Memo, repr=False)
 
+    def __repr__(self) -> str:
+        return f"<View of thread {self.thread!r}, {self.history} history: {len(self.indices):,} messages, {self.total:,} tokens>"
+
     @property
     def fixed(self) -> int:
         """Tokens of the fixed part."""
@@ -151,6 +154,9 @@ class Ledger:
     tools_tokens: int
     tools_framing: int
     memo: Memo = field(default_factory=Memo, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<Ledger of {self.transcript!r}: {self.total:,} tokens by {self.counter.label}>"
 
     @property
     def kind_tokens(self) -> Ints:
