@@ -31,6 +31,7 @@ class ClaudeCode:
     def detect(self, document: Document) -> Match | None:
         """See `Reader.detect`."""
         rows = _head(document, 400)
+        web = type(document.value) is dict and type(document.value.get("loglines")) is list
         if any(type(message := row.get("message")) is dict and "parts" in message for row in rows):
             return None  # Qwen Code has the same envelope and other messages
         sure = weak = 0
@@ -44,10 +45,12 @@ class ClaudeCode:
             elif known and type(message) is dict and row.get("type") in ("user", "assistant"):
                 weak += 1
         if not sure and not weak:
-            return None
+            return Match(0.6, ("an export of the web version without lines",)) if web and not rows else None
         share = f"{sure + weak} of the first {len(rows)} records have Claude Code's types"
         if sure + weak < len(rows) / 2:
             return Match(0.4, (share,))
+        if web:
+            return Match(0.96, (share, "in an export of the web version (loglines)"))
         if sure:
             return Match(0.96, (share, "with " + ", ".join(sorted(_SURE & {key for row in rows for key in row}))))
         return Match(0.7, (share, "each with a message inside"))
@@ -68,7 +71,7 @@ class ClaudeCode:
         else:
             builder.id = next(iter(tree.agents), "")
         session.finish()
-        _link(builder, session, agents, calls)
+        link(builder, session, agents, calls)
         return [builder.build()]
 
 
@@ -131,7 +134,7 @@ def _read_side_file(builder: Builder, session: Session, file: SideFile, offset: 
     return thread
 
 
-def _link(builder: Builder, session: Session, agents: dict[str, str], calls: dict[str, str]) -> None:
+def link(builder: Builder, session: Session, agents: dict[str, str], calls: dict[str, str]) -> None:
     """Say which call started each subagent: by the result that names it, by its own notes, or by the prompt."""
     if len(builder.threads) == 1:
         return
