@@ -20,7 +20,20 @@ from .source import TEXT_KINDS, Document, Record, open_document
 __all__ = ["SYNONYMS", "Document", "Match", "Reader", "ReaderInfo", "Record", "detect", "get", "list", "read", "read_all"]
 
 #: Built-in readers, most specific first: of two that are equally sure the earlier one wins.
-_BUILT_IN = ("claude_code", "claude_code_stream", "codex", "pi", "atif", "gemini_cli", "google_genai", "openai_responses", "anthropic", "openai_chat")
+_BUILT_IN = (
+    "claude_code",
+    "claude_code_stream",
+    "codex",
+    "codex_exec",
+    "pi",
+    "atif",
+    "inspect_log",
+    "gemini_cli",
+    "google_genai",
+    "openai_responses",
+    "anthropic",
+    "openai_chat",
+)
 #: So many lines are parsed to find the format of a file.
 _HEAD = 400
 #: What formats are called elsewhere.
@@ -31,6 +44,8 @@ SYNONYMS = {
     "claude-code-web": "claude-code",
     "pi-session": "pi",
     "openclaw": "pi",
+    "inspect-ai": "inspect",
+    "inspect-events": "inspect",
 }
 
 
