@@ -19,7 +19,23 @@ from workbench.model import MAIN, Transcript
 from workbench.validity import check_pairs
 
 ROOT = SHARED / "transcripts"
-FORMATS = {"openai-chat", "openai-responses", "codex-rollout", "anthropic-messages", "claude-code", "claude-code-lines"}
+FORMATS = {
+    "openai-chat",
+    "openai-responses",
+    "codex-rollout",
+    "codex-exec",
+    "anthropic-messages",
+    "claude-code",
+    "claude-code-lines",
+    "claude-code-stream-json",
+    "claude-code-web",
+    "pi-session",
+    "openclaw",
+    "gemini-cli",
+    "google-genai",
+}
+#: Those of them whose records the manifest counts as we do.
+COUNTED = {"codex-exec", "claude-code-lines", "claude-code-stream-json", "pi-session", "openclaw", "gemini-cli", "google-genai"}
 #: A file beside a session, not one.
 SIDECARS = {"claude-code/atif_make__subagents_agent-abc123.meta.json"}
 #: Sources of one or few records that stand for every shape, for the damage below.
@@ -31,17 +47,28 @@ SEEDS = (
     "codex-rollout/agent-sessions__codex_small.jsonl",
     "codex-rollout/cc_session_core__codex_rollout.jsonl",
     "codex-rollout/agent-sessions__session_branch.jsonl",
+    "codex-exec/atif_make__codex-exec.jsonl",
+    "claude-code-stream-json/atif_make__claude-code-stream.jsonl",
+    "pi-session/agent-sessions__pi_small.jsonl",
+    "openclaw/agent-sessions__openclaw_large.jsonl",
+    "gemini-cli/agent-sessions__gemini_large.json",
+    "google-genai/pydantic-ai__test_google_model_web_search_tool.http.json",
 )
 ODD: tuple[Any, ...] = (
     None, [], {}, 0, -1, 1e308, 10**30, True, "", "\ud800", "x" * 50_000, [[[[[[]]]]]], [None], [{}], {"type": []}, {"": {}}, [7], {"id": 5, "type": "message"},
 )  # fmt: skip
 
 
+def rows() -> list[dict[str, str]]:
+    """The manifest."""
+    with (ROOT / "MANIFEST.tsv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
 def manifest() -> list[tuple[str, str]]:
     if not (ROOT / "MANIFEST.tsv").is_file():
         return [("", "")]  # one case, which the mark skips with its reason
-    with (ROOT / "MANIFEST.tsv").open(encoding="utf-8", newline="") as file:
-        return [(row["path"], row["format"]) for row in csv.DictReader(file, delimiter="\t")]
+    return [(row["path"], row["format"]) for row in rows()]
 
 
 def outcome(path: Path, format: str | None = None) -> str:
@@ -89,6 +116,17 @@ def test_records_are_the_lines_elements_and_pairs() -> None:
         transcripts = readers.read_all(ROOT / path)
         assert sum(transcript.records.total for transcript in transcripts) == expected, path
         assert all(transcript.records.skipped == 0 for transcript in transcripts), path
+
+
+@pytest.mark.transcripts
+def test_records_are_as_many_as_the_manifest_says() -> None:
+    wrong = {}
+    for row in rows():
+        if row["format"] in COUNTED and row["records"]:
+            found = sum(transcript.records.total for transcript in readers.read_all(ROOT / row["path"]))
+            if str(found) != row["records"]:
+                wrong[row["path"]] = (found, row["records"])
+    assert wrong == {}
 
 
 @pytest.mark.transcripts
