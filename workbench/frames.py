@@ -265,8 +265,8 @@ def comparison(made: Comparison) -> pd.DataFrame:
     -------
     DataFrame
         Indexed by the policy's label: feasible; before_tokens, after_tokens; own_before, own_after (in its own estimate); kept,
-        edited, summarized, dropped (messages; they sum to all); quoted; notes, note_tokens; findings; tokens of what is sent
-        by kind (they sum to after_tokens); needed, available, culprit (where the budget cannot hold), problem (why there is
+        edited, summarized, dropped (messages; they sum to all); quoted; notes, note_tokens; findings (what the session's provider
+        would mind); tokens of what is sent by kind (they sum to after_tokens); needed, available, culprit (where the budget cannot hold), problem (why there is
         no answer, in one line). What a policy without an answer lacks is `NA`.
     """
     answers = [outcome if isinstance(outcome, Selection) else None for outcome in made.outcomes]
@@ -287,7 +287,7 @@ def comparison(made: Comparison) -> pd.DataFrame:
             "quoted": column(lambda answer: answer.quoted),
             "notes": column(lambda answer: len(answer.notes)),
             "note_tokens": column(lambda answer: sum(answer.note_tokens)),
-            "findings": column(lambda answer: len(answer.findings)),
+            "findings": column(lambda answer: len(answer.alarms)),
             **{kind: _whole([None if tokens is None else tokens[kind] for tokens in sent]) for kind in KINDS},
             "needed": _whole([None if error is None else error.needed for error in tight]),
             "available": _whole([None if error is None else error.available for error in tight]),

@@ -13,6 +13,8 @@ from workbench.model import Budget
 from workbench.policies import registry
 from workbench.policies.base import PolicyInfo, check_params, kept_items, make_selection, param
 
+BUILT_IN = ("none", "kernel", "agentd", "scv", "vak")
+
 
 @dataclass(frozen=True)
 class Odd:
@@ -58,13 +60,13 @@ def plugins(monkeypatch):
 
 
 def test_the_built_in_ones_come_first():
-    assert policies.list()[:2] == ("none", "scv")
+    assert policies.list()[: len(BUILT_IN)] == BUILT_IN
     assert policies.get("scv") == policies.Scv()
     assert policies.get("none") == policies.NoPolicy()
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(PolicyError, match=r"no policy is called 'scw'\. Did you mean scv\? Known: none, scv"):
+    with pytest.raises(PolicyError, match=r"no policy is called 'scw'\. Did you mean scv\? Known: none, kernel, agentd, scv, vak"):
         policies.get("scw")
 
 
@@ -133,14 +135,14 @@ def test_texts_that_are_no_value(field, text):
 
 def test_a_plug_in_is_listed_and_used(plugins):
     plugins(("odd", "tests.policies.test_registry:Odd"))
-    assert policies.list() == ("none", "scv", "odd")
+    assert policies.list() == (*BUILT_IN, "odd")
     assert policies.make("odd", size=5) == Odd(size=5)
     assert policies.select(counted(conversation(("user", "hi"))), "odd").fates == ("kept",)
 
 
 def test_a_plug_in_cannot_take_a_built_in_name(plugins):
     plugins(("scv", "tests.policies.test_registry:Odd"))
-    assert policies.list() == ("none", "scv")
+    assert policies.list() == BUILT_IN
     assert policies.get("scv") == policies.Scv()
 
 

@@ -68,7 +68,7 @@ def _rows(made: Comparison) -> list[list[str]]:
         *(row(fate, lambda answer, fate=fate: number(answer.counts[fate])) for fate in FATES),
         row("notes", lambda answer: number(len(answer.notes))),
         row("tokens of notes", lambda answer: number(sum(answer.note_tokens))),
-        row("findings", lambda answer: number(len(answer.findings))),
+        row("findings", lambda answer: number(len(answer.alarms))),
     ]
     for kind in KINDS:
         if any(tokens is not None and tokens[kind] for tokens in kinds):

@@ -260,8 +260,8 @@ def _row(made: Comparison, at: int, smallest: int | None) -> dict[str, Any]:
         "notes": len(outcome.notes),
         "note_tokens": sum(outcome.note_tokens),
         "text": text if len(text) <= NOTES else text[:NOTES] + "…",
-        "findings": len(outcome.findings),
-        "finding": one_line(outcome.findings[0].text)[:_SAID] if outcome.findings else "",
+        "findings": len(outcome.alarms),
+        "finding": one_line(outcome.alarms[0].text)[:_SAID] if outcome.alarms else "",
         "fates": pack_runs(history_styles(segments, outcome.fate_codes), segments.size, segments.owner),
         "sent": pack_runs(styles, sent.size, sent.owner),
     }

@@ -119,8 +119,7 @@ def sent(selection: Selection) -> Sent:
         quotes = item.quotes if type(item) is Note else ()
         first, last = (row_of[min(covers)], row_of[max(covers)]) if len(covers) else (-1, -1)
         place = at - len(inserts)
-        before = next((int(row) for row in rows[:at][::-1] if row >= 0), -1)
-        stands = last if last >= 0 else before
+        stands = last if last >= 0 else next((int(row) for row in rows[:at][::-1] if row >= 0), -1)
         inserts.append(Insert(type(item) is Note, place, stands, int(tokens[at]), first, last, len(covers), len(quotes)))
     return Sent(rows[rows >= 0], edits, inserts)
 
