@@ -337,10 +337,7 @@ class _Trajectory:
             builder.report(None, "nesting", f"subagents nested deeper than {_MOST_LEVELS}; the rest is left out")
             return
         base = id_ or string(value.get("trajectory_id"), value.get("session_id")) or "subagent"
-        name = base if base not in builder.threads else f"{base}-{len(builder.threads)}"
-        while name in builder.threads:
-            name += "+"
-        builder.thread(name, "subagent", parent=self.thread, spawned_by=call or None)
+        name = builder.new_thread(base, "subagent", parent=self.thread, spawned_by=call or None)
         child = _Trajectory(builder, self.document, self.files, name, self.level + 1, self.model, self.embedded)
         child.read(value, record_of)
         child.go_on(value)

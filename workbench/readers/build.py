@@ -170,6 +170,18 @@ class Builder:
             self.threads[id] = Thread(id, kind, parent, spawned_by)
         return id
 
+    def new_thread(self, name: str, kind: Literal["subagent", "branch"], *, parent: str | None = MAIN, spawned_by: str | None = None) -> str:
+        """Make a further thread, whose id is the name or, if that is taken, the name with a number."""
+        id, at = name, len(self.threads)
+        while id in self.threads:
+            id, at = f"{name}-{at}", at + 1
+        return self.thread(id, kind, parent=parent, spawned_by=spawned_by)
+
+    def count_to(self, last: int) -> None:
+        """Leave records with higher numbers out of the count: places in a second list that tells of the same things."""
+        self._class = {record: class_ for record, class_ in self._class.items() if record <= last}
+        self._record_thread = {record: thread for record, thread in self._record_thread.items() if record <= last}
+
     def move(self, message: DraftMessage, thread: str) -> None:
         """Put a message, its call and its records into another thread: a branch that was given up."""
         message.thread = thread
