@@ -158,6 +158,7 @@ def test_compare(notebook: Callable[..., Notebook]) -> None:
     light = page.evaluate(colour)
     book.theme(light=False)
     page.wait_for_function(f"light => ({colour})() !== light", arg=light)
+    page.wait_for_function("!document.querySelector('#jupyterlab-splash')")
     book.shot("compare_dark")
     page.set_viewport_size({"width": 760, "height": 1400})
     page.wait_for_function(

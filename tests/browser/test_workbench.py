@@ -150,7 +150,7 @@ def test_the_first_sight_and_every_control(notebook: Callable[..., Notebook]) ->
     agree(book)
     assert "nothing is ever removed" in page.locator(".cw-limit").inner_text()
     page.locator(".cw-policy").select_option("scv")
-    book.becomes("repr(w.policy)", "Scv(bytes_per_token=3, summary_max_chars=500)")
+    book.becomes("w.policy == wb.policies.Scv(bytes_per_token=3, summary_max_chars=500)", True)
     page.get_by_role("radio", name="since the last compaction").check()
     book.becomes("w.history", "live")
     live = agree(book)
