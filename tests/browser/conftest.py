@@ -223,10 +223,10 @@ class Notebook:
             assert time.monotonic() < end, f"{expression} is {now!r}, not {value!r}"
 
     def theme(self, light: bool) -> None:
-        """Switch JupyterLab's theme and wait for it."""
+        """Switch JupyterLab's theme and wait for it, and for the end of Lab's splash: two at once are an error of Lab's own."""
         name = "JupyterLab Light" if light else "JupyterLab Dark"
         self.page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
-        self.page.wait_for_function("light => document.body.dataset.jpThemeLight === String(light)", arg=light)
+        self.page.wait_for_function("light => document.body.dataset.jpThemeLight === String(light) && !document.querySelector('#jupyterlab-splash')", arg=light)
 
     def shot(self, name: str) -> None:
         """Save a screenshot into the folder that SHOTS names, if it names one."""
