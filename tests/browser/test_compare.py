@@ -55,7 +55,7 @@ def test_compare(notebook: Callable[..., Notebook]) -> None:
     page.get_by_role("button", name="Compare", exact=True).click()
     page.wait_for_selector(".cw-compare[data-version]")
     first = agree(book)
-    assert [label for label, _ in first] == ["scv", *book.python("[n for n in wb.policies.registry.systems() if n != 'scv']")]
+    assert [label for label, _ in first] == ["scv", *book.python("[n for n in wb.policies.registry.SYSTEMS if n != 'scv']")]
     status = page.locator(".cw-bottom-bar [role=status]")
     assert "part on" in status.inner_text()
 

@@ -17,7 +17,7 @@ from tests.widgets.sessions import MARKUP, Mixed
 from tests.widgets.test_runs import runs_of
 from workbench.errors import BudgetError, PolicyError, WorkbenchError
 from workbench.ledger import count
-from workbench.policies.registry import systems
+from workbench.policies.registry import SYSTEMS
 from workbench.tokens import RatioCounter
 from workbench.widgets.compare import Compare
 from workbench.widgets.session import Session
@@ -84,7 +84,7 @@ def test_the_first_row_is_the_very_selection_of_the_session(panel):
 def test_the_rest_of_the_four_systems_is_the_default(bench):
     bench.bottom.tab = "compare"
     panel = bench.bottom.panels["compare"]
-    assert panel.comparison.labels == ("scv", *(name for name in systems() if name != "scv"))
+    assert panel.comparison.labels == ("scv", *(name for name in SYSTEMS if name != "scv"))
     bench.policy = "vak"
     assert panel.comparison.labels == ("vak", "kernel", "agentd", "scv")
     bench.policy = "none"
@@ -171,7 +171,7 @@ def test_others_can_be_set_from_python(panel):
         panel.others = ["none", "scv", "kernel", "vak"]
     assert panel.comparison.labels == ("test.newest", "scv summary_max_chars=300", "scv")
     panel.others = None
-    assert panel.comparison.labels == ("test.newest", *systems()[:3])
+    assert panel.comparison.labels == ("test.newest", *SYSTEMS[:3])
 
 
 def test_steps_go_through_the_stretches_on_which_they_part(panel):

@@ -179,10 +179,10 @@ def compare_(
     from .. import policies, readers
     from ..ledger import count
     from ..model import Budget
-    from ..policies.registry import systems
+    from ..policies.registry import SYSTEMS
     from . import compare
 
-    chosen = opt.make_policies(policy or [], set or [], policy_file, systems())
+    chosen = opt.make_policies(policy or [], set or [], policy_file, SYSTEMS)
     transcript = readers.read(path, format=format, run=run)
     opt.check_thread(transcript, thread)
     budget = Budget(max_tokens, reserve_output_tokens, safety_margin_tokens)

@@ -16,7 +16,7 @@ from ..ledger import KIND, Ledger, View, count
 from ..model import KINDS, MAIN, Budget, History, Transcript
 from ..tokens.base import Ints
 from .base import DEFAULT_BUDGET, Edited, Fate, Note, Policy, Request, Selection
-from .registry import as_policy, make_request, systems
+from .registry import SYSTEMS, as_policy, make_request
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -222,7 +222,7 @@ def compare(
     """
     if isinstance(policies, str) or hasattr(policies, "select"):
         policies = [policies]  # type: ignore[list-item]
-    chosen = [as_policy(policy) for policy in (systems() if policies is None else policies)]
+    chosen = [as_policy(policy) for policy in (SYSTEMS if policies is None else policies)]
     if not chosen:
         raise PolicyError("there is no policy to compare; give two names or more, for example ['none', 'scv']")
     if not isinstance(source, Ledger | Transcript):

@@ -20,7 +20,7 @@ from .scv import Scv
 from .vak import Vak
 
 GROUP = "workbench.policies"
-#: The four systems that the workbench is about.
+#: The four systems that the workbench is about: what is compared unless something else is asked for.
 SYSTEMS = ("kernel", "agentd", "scv", "vak")
 _BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, Kernel, Agentd, Scv, Vak)}
 
@@ -28,11 +28,6 @@ _BUILT_IN: dict[str, type[Any]] = {kind.info.name: kind for kind in (NoPolicy, K
 def names() -> tuple[str, ...]:
     """The names of all policies: those of this package first, then those of plug-ins by name. Loads no plug-in."""
     return (*_BUILT_IN, *sorted(_plugins()))
-
-
-def systems() -> tuple[str, ...]:
-    """Those of the four systems that there are: what is compared unless something else is asked for."""
-    return tuple(name for name in SYSTEMS if name in _BUILT_IN)
 
 
 def get(name: str) -> Policy:

@@ -68,7 +68,7 @@ class Compare(anywidget.AnyWidget):
         """What the session's policy is compared with. Settable, also to names; None stands for the rest of the four systems."""
         if self._others is not None or self._session is None:
             return self._others or ()
-        return tuple(registry.get(name) for name in registry.systems() if name != self._session.policy.info.name)[:OTHERS]
+        return tuple(registry.get(name) for name in registry.SYSTEMS if name != self._session.policy.info.name)[:OTHERS]
 
     @others.setter
     def others(self, policies: Iterable[str | Policy] | None) -> None:
