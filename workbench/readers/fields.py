@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from ..model import ToolCall, ToolSpec, compact_json
 from .jsontext import NotJson, parse
 
+_encode = msgspec.json.Encoder().encode
+#: What the encoder raises for lone surrogates, long integers and deep nesting.
+_NOT_PLAIN = (UnicodeEncodeError, OverflowError, ValueError, TypeError, RecursionError, msgspec.MsgspecError)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = 253_402_300_800  # the year 10000, in seconds: what is larger is in milliseconds
 _MOST_LEVELS = 200
@@ -72,6 +77,10 @@ def shallow(value: Any) -> bool:
 
 def json_text(value: Any) -> str:
     """Any JSON value as compact text; never raises."""
+    try:
+        return _encode(value).decode()
+    except _NOT_PLAIN:
+        pass
     try:
         return compact_json(value)
     except (RecursionError, ValueError):

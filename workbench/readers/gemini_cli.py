@@ -7,10 +7,11 @@ counted in the session's total, in the thread of the subagent; their numbers go 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..model import COMPACT_SUMMARY, HIDDEN, MAIN, META, SYNTHETIC, Compaction, Media, Opaque, Part, Reasoning, Text, ToolResult, Transcript
+from ..model import COMPACT_SUMMARY, HIDDEN, MAIN, META, SYNTHETIC, Compaction, Media, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Transcript
 from .base import Match, ReaderInfo
 from .build import Builder, DraftMessage
 from .fields import epoch_ms, listing, mapping, string, tool_call
@@ -34,6 +35,7 @@ class GeminiCliReader:
     """Reader of Gemini CLI's chats."""
 
     info = ReaderInfo("gemini-cli", "Gemini CLI chats (JSON and JSONL), checkpoints, with subagents")
+    streams = True
 
     def detect(self, document: Document) -> Match | None:
         """See `Reader.detect`."""
@@ -57,13 +59,14 @@ class GeminiCliReader:
 
     def read(self, document: Document) -> list[Transcript]:
         """See `Reader.read`. A file is one session."""
-        chat = _Chat(Builder(self.info.name, document, total=_total(document)))
-        chat.file(document, MAIN, 0)
+        chat = _Chat(Builder(self.info.name, document))
+        last = chat.file(document, MAIN, 0)
         builder, meta = chat.builder, chat.builder.meta
+        builder.total = _total(document)
         about = chat.about
         builder.id = meta["session"] = string(about.get("sessionId"))
         meta.update(title=string(about.get("summary")), model=string(mapping(about.get("meta")).get("model")))
-        chat.side_files(document, builder.id)
+        chat.side_files(document, builder.id, last)
         return [builder.build()]
 
 
@@ -89,7 +92,7 @@ def _log_of(document: Document) -> Log:
     if isinstance(value, dict):
         messages = value.get("messages") if isinstance(value.get("messages"), list) else _history(value)
     if messages is None:
-        log.records((record.number, record.value) for record in document.rows())
+        log.records(iter([(1, value)]) if isinstance(value, dict) else document.stream())
         return log
     log.about |= {key: held for key, held in value.items() if key not in ("messages", "history", "clientHistory")}
     for number, message in enumerate(messages, 1):
@@ -109,8 +112,8 @@ class _Chat:
     spawned: dict[str, tuple[str, str]] = field(default_factory=dict)
     room: int = 2_000_000
 
-    def file(self, document: Document, thread: str, offset: int) -> None:
-        """Read a file into a thread; `offset` is added to the numbers of its records."""
+    def file(self, document: Document, thread: str, offset: int) -> int:
+        """Read a file into a thread; `offset` is added to the numbers of its records. Returns the last number."""
         builder, log = self.builder, _log_of(document)
         if thread == MAIN:
             self.about = log.about
@@ -133,12 +136,16 @@ class _Chat:
             newest = step.indices[-1] if step.indices and where == thread else newest
         for step in replaced:
             self._replaced(step, thread, offset)
+        return offset + max([_total(document), log.last, *document.skipped[-1:]])
 
     def _slot(self, slot: Slot, thread: str, offset: int) -> None:
         builder, value, number = self.builder, slot.value, slot.numbers[0] + offset
-        kind = string(value.get("type"), value.get("role"))
-        content = value.get("content") if value.get("content") is not None else value.get("parts")
-        ts = epoch_ms(value.get("timestamp", value.get("ts")))
+        kind, content, ts = value.get("type"), value.get("content"), value.get("timestamp")
+        if type(kind) is not str:
+            kind = string(value.get("role"))
+        if content is None:
+            content = value.get("parts")
+        ts = epoch_ms(value.get("ts") if ts is None else ts)
         first = len(builder.messages)
         if kind in _MODEL:
             self._answer(slot, content, number, thread, ts)
@@ -153,15 +160,18 @@ class _Chat:
             builder.unknown(number, kind, thread)
         else:
             builder.skip(number, "message", f"record {number}: a message without a type and content")
-        for fault in dict.fromkeys(self.parts.faults):
-            builder.report(number, "content", f"record {number}: {fault}")
-        self.parts.faults.clear()
+        if self.parts.faults:
+            for fault in dict.fromkeys(self.parts.faults):
+                builder.report(number, "content", f"record {number}: {fault}")
+            self.parts.faults.clear()
         made = range(first, len(builder.messages))
         slot.indices += made
-        if made:
-            builder.messages[first].raw += tuple(again + offset for again in slot.numbers[1:])
-        for again in slot.numbers[1:]:
-            builder.account(again + offset, "messages" if made else "metadata", thread)
+        if len(slot.numbers) > 1:
+            again = tuple(number + offset for number in slot.numbers[1:])
+            if made:
+                builder.messages[first].raw += again
+            for number in again:
+                builder.account(number, "messages" if made else "metadata", thread)
 
     def _said(self, slot: Slot, content: Any, number: int, thread: str, ts: int | None) -> None:
         """What the user said. A history that replaced another one holds results as the API does: those are known already."""
@@ -187,15 +197,15 @@ class _Chat:
     def _answer(self, slot: Slot, content: Any, number: int, thread: str, ts: int | None) -> None:
         builder, value = self.builder, slot.value
         parts: list[Part] = [Reasoning(text) for thought in listing(value.get("thoughts")) if (text := _thought(thought))]
-        parts += self.parts.of(content)
-        asked = {getattr(part, "id", "") for part in parts} - {""}
-        calls: list[tuple[str, dict[str, Any]]] = []
+        parts += [Text(content)] if type(content) is str and content else self.parts.of(content)
+        asked = {part.id for part in parts if type(part) is ToolCall}
+        calls: list[tuple[str, Mapping[str, Any]]] = []
         for place, call in enumerate(map(mapping, listing(value.get("toolCalls"))), 1):
             # A result stands inside its call: without an id both get the same one.
             id_ = string(call.get("id")) or f"{slot.id or number}:{place}"
             if id_ not in asked:
                 parts.append(tool_call(id_, call.get("name"), call.get("args")))
-            calls.append((id_, dict(call)))
+            calls.append((id_, call))
             if agent := string(call.get("agentId")):
                 self.spawned.setdefault(agent, (id_, thread))
         usage = self._usage(value.get("tokens"), number)
@@ -214,14 +224,14 @@ class _Chat:
         if why:
             self.builder.report(number, "usage", f"record {number}: {why}")
         elif usage is not None:
-            if not usage.total:
+            total, stated = usage.total, tokens(mapping(raw).get("total"))
+            if not total:
                 return None  # the program writes zeros where it was told nothing
-            stated = tokens(mapping(raw).get("total"))
-            if stated not in (None, 0, usage.total):
-                self.builder.report(number, "usage_total", f"record {number}: the stated total is {stated:,} tokens, its parts add up to {usage.total:,}")
+            if stated and stated != total:
+                self.builder.report(number, "usage_total", f"record {number}: the stated total is {stated:,} tokens, its parts add up to {total:,}")
         return usage
 
-    def _outcome(self, id_: str, call: dict[str, Any]) -> ToolResult | None:
+    def _outcome(self, id_: str, call: Mapping[str, Any]) -> ToolResult | None:
         """The result that a call holds: text, a part, or parts, of which some may answer other calls."""
         held, name = call.get("result"), string(call.get("name")) or None
         if held is None or held == []:
@@ -262,10 +272,9 @@ class _Chat:
         builder.account(number, "compactions", thread)
         builder.compactions.append(Compaction(after, kind, None, None, None, at, tuple(sorted(kept)), where, None, (number,)))
 
-    def side_files(self, document: Document, session: str) -> None:
+    def side_files(self, document: Document, session: str, offset: int) -> None:
         """Read the subagents' chats."""
         builder = self.builder
-        offset = max([builder.total or 0, *(record.number for record in document.records[-1:]), *document.skipped[-1:]])
         files, faults = side_files(document.path, session)
         for fault in faults:
             builder.report(None, "side_file", fault)
@@ -273,15 +282,13 @@ class _Chat:
         for file in files:
             thread = file.agent if file.agent not in builder.threads else f"agent {file.agent}"
             builder.thread(thread, "subagent", parent=MAIN)
-            self.file(file.document, thread, offset)
+            first, offset = offset, self.file(file.document, thread, offset)
             for number in file.document.skipped:
-                builder.account(offset + number, "skipped", thread)
+                builder.account(first + number, "skipped", thread)
             for diagnostic in file.document.diagnostics:
                 builder.report(None, diagnostic.code, f"{file.document.name}: {diagnostic.text}")
-            opened.append((file.document.name, offset + 1))
-            total = _total(file.document)
-            builder.total = (builder.total or 0) + total
-            offset += max([total, *(record.number for record in file.document.records[-1:]), *file.document.skipped[-1:]])
+            opened.append((file.document.name, first + 1))
+            builder.total = (builder.total or 0) + _total(file.document)
         for thread, held in builder.threads.items():
             if held.kind == "subagent":
                 call, parent = self.spawned.get(thread.removeprefix("agent "), ("", MAIN))

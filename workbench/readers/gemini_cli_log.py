@@ -70,18 +70,22 @@ class Log:
         Records that say only that.
     odd : list of (int, str)
         Records that say nothing, and why.
+    last : int
+        Number of the last record.
     """
 
     steps: list[Slot | Replaced] = field(default_factory=list)
     about: dict[str, Any] = field(default_factory=dict)
     beside: list[int] = field(default_factory=list)
     odd: list[tuple[int, str]] = field(default_factory=list)
+    last: int = 0
     _live: dict[str, Slot] = field(default_factory=dict)
     _unnamed: int = 0
 
     def records(self, rows: Iterable[tuple[int, Any]]) -> None:
         """Read the lines of a log."""
         for number, row in rows:
+            self.last = number
             if not isinstance(row, dict):
                 self.odd.append((number, "not an object"))
             elif "$rewindTo" in row:

@@ -70,7 +70,11 @@ class Parts:
         return found
 
     def _add(self, value: dict[str, Any], found: list[Part]) -> None:
-        signature, text = string(get(value, "thoughtSignature")), value.get("text")
+        text = value.get("text")
+        if len(value) == 1 and type(text) is str:  # by far the most common
+            found += [Text(text)] if text else []
+            return
+        signature = string(get(value, "thoughtSignature"))
         hidden = size_of(signature) if signature else None
         if value.get("thought") is True:
             found.append(Reasoning(string(text) or None, hidden))
@@ -133,7 +137,7 @@ def _texts(response: Any) -> tuple[Text | Media | Opaque, ...]:
 def result_of(held: Mapping[str, Any]) -> ToolResult:
     """The result in a ``functionResponse``. One whose response is an error failed."""
     response = held.get("response")
-    media = tuple(part for part in Parts().of(listing(held.get("parts"))) if isinstance(part, Media))
+    media = tuple(part for part in Parts().of(held["parts"]) if isinstance(part, Media)) if isinstance(held.get("parts"), list) else ()
     failed = isinstance(response, dict) and "error" in response and bool(response["error"]) and len(response) <= 2
     return ToolResult(string(held.get("id")), string(held.get("name")) or None, (*_texts(response), *media), failed)
 

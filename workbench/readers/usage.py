@@ -123,14 +123,76 @@ def inclusive(raw: Any) -> tuple[Usage | None, str | None]:
         "output": usage.get(output_name),
         "reasoning": _first(out_details.get("reasoning_tokens"), usage.get("reasoning_output_tokens")),
     }
-    if all(value is None for value in merged.values()):
+    return _counted_in(merged)
+
+
+def _counted_in(raw: Mapping[str, Any]) -> tuple[Usage | None, str | None]:
+    """Take apart a prompt that counts in what was read from the cache and written to it; ``hour`` is part of ``write``."""
+    if all(value is None for value in raw.values()):
         return None, None
-    output, reasoning = tokens(merged["output"]), tokens(merged["reasoning"])
-    prompt, read, write = tokens(merged["prompt"]), tokens(merged["read"]), tokens(merged["write"])
+    known = {name: tokens(value) for name, value in raw.items()}
+    prompt, read, write, hour = (known.get(name) for name in ("prompt", "read", "write", "hour"))
     fresh = None if prompt is None else prompt - (read or 0) - (write or 0)
-    if _bad(merged, *merged) or (fresh is not None and fresh < 0):
-        return Usage(output=output, reasoning=reasoning), "inconsistent usage (a number that is no token count, or more cached than sent)"
-    return Usage(fresh, read, write, None, output, reasoning), None
+    if _bad(raw, *raw) or (fresh is not None and fresh < 0) or (hour or 0) > (write or 0):
+        return Usage(
+            output=known.get("output"), reasoning=known.get("reasoning")
+        ), "inconsistent usage (a number that is no token count, or more cached than sent)"
+    five = write if write is None or hour is None else write - hour
+    return Usage(fresh, read, five, hour, known.get("output"), known.get("reasoning")), None
+
+
+def langchain(raw: Any) -> tuple[Usage | None, str | None]:
+    """Usage of a LangChain message (``usage_metadata``): the input counts the cached part in.
+
+    Where a provider says how long a cached part lives, LangChain writes one number for each time to live and none, or 0, for their sum.
+
+    Examples
+    --------
+    >>> langchain({"input_tokens": 1200, "output_tokens": 40, "input_token_details": {"cache_read": 1000, "cache_creation": 100}})[0].input_uncached
+    100
+    """
+    usage = _mapping(raw)
+    if not usage:
+        return None, None if raw is None or raw == {} else "usage is not an object"
+    sent, got = _mapping(usage.get("input_token_details")), _mapping(usage.get("output_token_details"))
+    write, hour, five = sent.get("cache_creation"), sent.get("ephemeral_1h_input_tokens"), sent.get("ephemeral_5m_input_tokens")
+    if not write and (hour or five):
+        write = (tokens(hour) or 0) + (tokens(five) or 0)
+    return _counted_in(
+        {
+            "prompt": usage.get("input_tokens"),
+            "read": sent.get("cache_read"),
+            "write": write,
+            "hour": hour,
+            "output": usage.get("output_tokens"),
+            "reasoning": got.get("reasoning"),
+        }
+    )
+
+
+def pydantic_ai(raw: Any) -> tuple[Usage | None, str | None]:
+    """Usage of a pydantic-ai response, of any version: the input counts the cached part in.
+
+    A usage of nothing but zeros is one that the provider did not report: that is its default.
+
+    Examples
+    --------
+    >>> pydantic_ai({"request_tokens": 50, "response_tokens": 7, "details": {"cached_tokens": 20}})[0].input_uncached
+    30
+    """
+    usage = _mapping(raw)
+    if not usage:
+        return None, None if raw is None or raw == {} else "usage is not an object"
+    details = _mapping(usage.get("details"))
+    named = {
+        "prompt": _first(usage.get("input_tokens"), usage.get("request_tokens")),
+        "read": _first(usage.get("cache_read_tokens"), details.get("cache_read_input_tokens"), details.get("cached_tokens")),
+        "write": _first(usage.get("cache_write_tokens"), details.get("cache_creation_input_tokens")),
+        "hour": usage.get("cache_write_1h_tokens"),
+        "output": _first(usage.get("output_tokens"), usage.get("response_tokens")),
+        "reasoning": _first(usage.get("output_reasoning_tokens"), details.get("reasoning_tokens"), details.get("thoughts_tokens")),
+    }
+    return _counted_in(named) if any(value != 0 for value in named.values() if value is not None) else (None, None)
 
 
 def _first(*values: Any) -> Any:
@@ -150,22 +212,30 @@ def gemini(raw: Any) -> tuple[Usage | None, str | None]:
     usage = _mapping(raw)
     if not usage:
         return None, None if raw is None or raw == {} else "usage is not an object"
-    named = {name: _first(*(usage.get(key) for key in keys)) for name, keys in _GEMINI.items()}
-    known = {name: tokens(value) for name, value in named.items()}
-    prompt, cached, tool, answer, thoughts = (known[name] for name in ("prompt", "cached", "tool", "answer", "thoughts"))
-    if all(value is None for value in named.values()):
+    keys = _GEMINI[0 if "promptTokenCount" in usage or "candidatesTokenCount" in usage else 2 if "input" in usage or "output" in usage else 1]
+    raw_numbers = [usage.get(key) for key in keys]
+    numbers = [tokens(number) for number in raw_numbers]
+    if raw_numbers.count(None) == len(raw_numbers):
         return None, None
+    prompt, cached, tool, answer, thoughts, live = numbers
+    answer = live if answer is None else answer
     output = None if answer is None and thoughts is None else (answer or 0) + (thoughts or 0)
-    fresh = None if prompt is None else prompt - (cached or 0) + (tool or 0)
-    if _bad(named, *named) or (prompt is not None and prompt < (cached or 0)):
+    if numbers.count(None) > raw_numbers.count(None) or (prompt is not None and prompt < (cached or 0)):
         return Usage(output=output, reasoning=thoughts), "inconsistent usage (a number that is no token count, or more cached than sent)"
-    return Usage(fresh, cached, None, None, output, thoughts), None
+    fresh = None if prompt is None else prompt - (cached or 0) + (tool or 0)
+    return _frozen(_Draft(fresh, cached, None, None, output, thoughts)), None
 
 
-_GEMINI = {
-    "prompt": ("promptTokenCount", "prompt_token_count", "input"),
-    "cached": ("cachedContentTokenCount", "cached_content_token_count", "cached"),
-    "tool": ("toolUsePromptTokenCount", "tool_use_prompt_token_count", "tool"),
-    "answer": ("candidatesTokenCount", "candidates_token_count", "responseTokenCount", "response_token_count", "output"),
-    "thoughts": ("thoughtsTokenCount", "thoughts_token_count", "thoughts"),
-}
+#: Prompt, cached, tools, answer, thoughts, and the answer as the live API calls it: in the API, in Python, in Gemini CLI.
+_GEMINI = (
+    ("promptTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "responseTokenCount"),
+    (
+        "prompt_token_count",
+        "cached_content_token_count",
+        "tool_use_prompt_token_count",
+        "candidates_token_count",
+        "thoughts_token_count",
+        "response_token_count",
+    ),
+    ("input", "cached", "tool", "output", "thoughts", ""),
+)
