@@ -21,6 +21,8 @@ __all__ = ["SYNONYMS", "Document", "Match", "Reader", "ReaderInfo", "Record", "d
 
 #: Built-in readers, most specific first: of two that are equally sure the earlier one wins.
 _BUILT_IN = (
+    "otel",
+    "langfuse",
     "claude_code",
     "claude_code_stream",
     "codex",

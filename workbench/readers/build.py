@@ -6,7 +6,7 @@ stands. Every record is accounted for once, in the first class that fits: messag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
@@ -181,6 +181,11 @@ class Builder:
         """Leave records with higher numbers out of the count: places in a second list that tells of the same things."""
         self._class = {record: class_ for record, class_ in self._class.items() if record <= last}
         self._record_thread = {record: thread for record, thread in self._record_thread.items() if record <= last}
+
+    def forget(self, records: Container[int]) -> None:
+        """Leave the counting of these records to another run of the document, which holds them too."""
+        self._class = {record: class_ for record, class_ in self._class.items() if record not in records}
+        self._record_thread = {record: thread for record, thread in self._record_thread.items() if record not in records}
 
     def move(self, message: DraftMessage, thread: str) -> None:
         """Put a message, its call and its records into another thread: a branch that was given up."""
