@@ -23,6 +23,7 @@ __all__ = ["SYNONYMS", "Document", "Match", "Reader", "ReaderInfo", "Record", "d
 _BUILT_IN = (
     "otel",
     "langfuse",
+    "http_capture",
     "claude_code",
     "claude_code_stream",
     "codex",
@@ -49,6 +50,7 @@ SYNONYMS = {
     "claude-code-web": "claude-code",
     "pi-session": "pi",
     "openclaw": "pi",
+    "har": "http-capture",
     "inspect-ai": "inspect",
     "inspect-events": "inspect",
 }

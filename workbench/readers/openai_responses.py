@@ -163,11 +163,16 @@ def _final(exchange: Exchange) -> dict[str, Any]:
         return exchange.response
     held: dict[str, Any] = {}
     done: list[Any] = []
+    text: list[str] = []
     for event in exchange.events:
         if isinstance(event.get("response"), dict):
             held = event["response"]
         if event.get("type") == "response.output_item.done":
             done.append(event.get("item"))
+        elif event.get("type") == "response.output_text.delta" and isinstance(event.get("delta"), str):
+            text.append(event["delta"])
+    if text and not done:  # a stream of which only the text was kept
+        done = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "".join(text)}]}]
     if done and not listing(held.get("output")):  # some servers leave the last event's list empty
         held = {**held, "output": done}
     return held

@@ -103,8 +103,13 @@ class Archive:
         return data
 
 
-def unpacked(data: bytes, name: str) -> bytes:
+def unpacked(data: bytes, name: str, *, most: int = MAX_TOTAL) -> bytes:
     """The content of a gzip or zstd file; any other data as it is. What is cut off gives what stands before the cut.
+
+    Parameters
+    ----------
+    most : int
+        Bytes that it may be, unpacked.
 
     Raises
     ------
@@ -119,7 +124,7 @@ def unpacked(data: bytes, name: str) -> bytes:
         return data
     found = []
     try:
-        for chunk in _bounded(chunks, len(data), MAX_TOTAL, name):
+        for chunk in _bounded(chunks, len(data), most, name):
             found.append(chunk)
     except _Damaged:
         if not found:
