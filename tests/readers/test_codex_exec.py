@@ -125,3 +125,30 @@ def test_failures_and_odd_lines_are_said(tmp_path: Path) -> None:
 def test_the_first_spelling_of_items(tmp_path: Path, kind: str) -> None:
     t = read(tmp_path, {"type": "session.created", "session_id": "s"}, {"type": "item.completed", "item": {"id": "i", "item_type": kind, "text": "hello"}})
     assert (t.id, t.messages[0].text) == ("s", "hello")
+
+
+def test_the_events_of_older_versions(tmp_path: Path) -> None:
+    def event(type: str, **more: Any) -> dict[str, Any]:
+        return {"id": "0", "msg": {"type": type, **more}}
+
+    spent = {"input_tokens": 100, "cached_input_tokens": 60, "output_tokens": 20, "reasoning_output_tokens": 5, "total_tokens": 120}
+    t = read(
+        tmp_path,
+        {"model": "gpt-5", "workdir": "/srv/p", "provider": "openai"},
+        {"prompt": "look"},
+        event("task_started"),
+        event("agent_reasoning", text="hm"),
+        event("agent_message_delta", delta="lo"),
+        event("exec_command_begin", call_id="c1", command=["bash", "-lc", "ls"]),
+        event("exec_command_end", call_id="c1", stdout="a", stderr="b", exit_code=1),
+        event("token_count", **spent),
+        event("agent_message", message="done"),
+        event("token_count", info={"last_token_usage": {**spent, "output_tokens": 30}, "total_token_usage": {**spent, "output_tokens": 50}}),
+    )
+    assert shape(t) == [("user", "look", ()), ("assistant", "", ("c1",)), ("tool", "ab", ("c1",)), ("assistant", "done", ())]
+    assert t.messages[1].calls[0].arguments == {"command": ["bash", "-lc", "ls"]}
+    assert t.messages[2].result is not None
+    assert t.messages[2].result.is_error
+    assert [call.usage.total for call in t.calls if call.usage] == [120, 130]
+    assert t.model == "gpt-5"
+    assert t.records.skipped == 0

@@ -31,7 +31,7 @@ _OTHERS = (
     "codex-rollout/*.jsonl",
     "openai-responses/*compact_stateful_mode_stream*.json",
     "openai-chat/*native_output_multiple*.json",
-    "pi-session/*small.jsonl",
+    "pi-session/*.jsonl",
     "openclaw/*large.jsonl",
     "gemini-cli/*large.json",
     "google-genai/*combination*.json",

@@ -234,6 +234,28 @@ def test_a_session_of_nothing_but_its_header_and_one_without(tmp_path: Path) -> 
     assert len(read(tmp_path, *headless).messages) == 2
 
 
+def test_what_subagents_said_is_a_thread_of_the_call_that_started_them(tmp_path: Path) -> None:
+    inner = [
+        answer("", None, "searching", call("t9"), usage=spent(3))["message"],
+        result("", None, "t9", "found")["message"],
+        answer("", None, "here", usage=spent(4))["message"],
+    ]
+    runs = [{"agent": "scout", "task": "search", "messages": inner}, {"agent": "none", "messages": []}, {"task": "x", "messages": [inner[2]]}]
+    rows = [user("u", None, "q"), answer("a", "u", call("t1"), usage=spent()), result("r", "a", "t1", "done", details={"mode": "parallel", "results": runs})]
+    t = read(tmp_path, HEADER, *rows)
+    assert [(thread.id, thread.kind, thread.parent, thread.spawned_by, thread.records) for thread in t.threads] == [
+        ("main", "main", None, None, 4),
+        ("agent t1", "subagent", "main", "t1", 0),
+        ("agent t1/3", "subagent", "main", "t1", 0),
+    ]
+    assert [t.messages[index].role for index in t.thread("agent t1")] == ["user", "assistant", "tool", "assistant"]
+    assert t.messages[t.thread("agent t1")[0]].text == "search"
+    assert len(t.thread()) == 3
+    assert [item.thread for item in t.calls] == [MAIN, "agent t1", "agent t1", "agent t1/3"]
+    left = read(tmp_path, HEADER, *rows, user("v", "u", "again"), answer("b", "v", "x"))
+    assert [(thread.id, thread.parent) for thread in left.threads if thread.kind == "subagent"] == [("agent t1", "branch-1"), ("agent t1/3", "branch-1")]
+
+
 def test_many_compactions_that_each_keep_everything_take_no_time(tmp_path: Path) -> None:
     rows = [user("u", None, "q")]
     for number in range(3_000):

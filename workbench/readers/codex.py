@@ -51,7 +51,7 @@ class CodexReader:
 
     def read(self, document: Document) -> list[Transcript]:
         """One transcript: a subagent's rollout is a file of its own."""
-        return [_Rollout(Builder(self.info.name, document)).read()]
+        return [Rollout(Builder(self.info.name, document)).read()]
 
 
 READER = CodexReader()
@@ -80,7 +80,7 @@ def _is_old(value: Mapping[str, Any]) -> bool:
 
 
 @dataclass(slots=True)
-class _Rollout:
+class Rollout:
     """One file, read line by line."""
 
     builder: Builder

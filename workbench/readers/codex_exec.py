@@ -2,20 +2,25 @@
 
 An item counts once, as it was last. The person's prompt is not printed, and usage only once a turn, as a running total:
 a turn of several requests has it in a call of its own, without messages.
+
+Before version 0.44 it printed the events that a rollout of that time holds, each in an envelope of its own; those are
+read as a rollout.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..model import ToolResult, Transcript
 from .base import Match, ReaderInfo
 from .build import Builder, DraftMessage
+from .codex import Rollout
 from .codex_usage import UsageLog
 from .fields import epoch_ms, json_text, listing, mapping, string, tool_call
 from .responses_items import Items, output_parts
-from .source import Document
+from .source import Document, Record
 from .usage import inclusive
 
 _EVENTS = frozenset(
@@ -41,10 +46,14 @@ class CodexExecReader:
     """Reader of the events that Codex prints."""
 
     info = ReaderInfo("codex-exec", "Codex exec: the events that codex exec --json prints")
+    streams = True
 
     def detect(self, document: Document) -> Match | None:
         """See `Reader.detect`."""
         head = [record.value for record in document.rows()[:200] if isinstance(record.value, dict)]
+        old = sum(_is_old(value) for value in head)
+        if old * 2 > len(head):
+            return Match(0.9, (f"{old} of the first {len(head)} lines are events of an older codex exec",))
         kinds = [string(value.get("type")) for value in head if "payload" not in value]
         known = [kind for kind in kinds if kind in _EVENTS]
         own = {kind for kind in known if "." in kind}
@@ -54,10 +63,44 @@ class CodexExecReader:
 
     def read(self, document: Document) -> list[Transcript]:
         """See `Reader.read`. A file is one thread."""
+        if any(_is_old(record.value) for record in document.rows()[:200]):
+            document.complete()
+            return [Rollout(Builder(self.info.name, replace(document, value=None, records=list(_events(document))))).read()]
         return [_Thread(Builder(self.info.name, document)).read()]
 
 
 READER = CodexExecReader()
+
+
+def _is_old(value: Any) -> bool:
+    return isinstance(value, dict) and bool(string(mapping(value.get("msg")).get("type"))) and "payload" not in value
+
+
+def _events(document: Document) -> Iterator[Record]:
+    """The lines of an older version as a rollout would hold them: the settings, the prompt, and events."""
+    commands: dict[str, Any] = {}
+    for record in document.rows():
+        row, event = record.value, dict(mapping(mapping(record.value).get("msg")))
+        kind, call = event.get("type"), string(event.get("call_id"))
+        if not _is_old(row):
+            if isinstance(row, dict) and string(row.get("prompt")):
+                row = {"type": "event_msg", "payload": {"type": "user_message", "message": row["prompt"]}}
+            elif isinstance(row, dict) and string(row.get("model")):
+                row = {"type": "turn_context", "payload": {"model": row["model"]}}
+            yield Record(record.number, row)
+            continue
+        if kind == "session_configured":
+            yield Record(record.number, {"type": "session_meta", "payload": {**event, "id": event.get("session_id")}})
+            continue
+        if kind == "exec_command_begin":
+            commands[call] = event.get("command")
+        elif kind == "exec_command_end":
+            event.setdefault("command", commands.get(call))
+            if not string(event.get("formatted_output"), event.get("aggregated_output")):
+                event["aggregated_output"] = "".join(string(event.get(name)) for name in ("stdout", "stderr"))
+        elif kind == "token_count" and "info" not in event and "input_tokens" in event:
+            event = {"type": kind, "info": {"last_token_usage": event}}
+        yield Record(record.number, {"type": "event_msg", "payload": event, "timestamp": row.get("timestamp")})
 
 
 @dataclass(slots=True)
@@ -82,9 +125,9 @@ class _Thread:
     def read(self) -> Transcript:
         builder, document = self.builder, self.builder.document
         turn = 0
-        states: list[tuple[str, int, dict[str, Any]]] = []
-        for record in document.rows():
-            number, row = record.number, record.value
+        steps: list[tuple[str, int, Any]] = []  # of an item its id, of another event the event
+        rows = iter([(1, document.value)]) if isinstance(document.value, dict) else document.stream()
+        for number, row in rows:
             kind = row.get("type") if isinstance(row, dict) else None
             if isinstance(row, dict) and kind in _ITEMS and isinstance(row.get("item"), dict):
                 # Ids begin anew in every turn of some versions.
@@ -92,17 +135,17 @@ class _Thread:
                 key = id_ if self.turn_of.setdefault(id_, turn) == turn else f"{id_} of turn {turn}"
                 self.last[key] = row["item"]
                 self.records.setdefault(key, []).append(number)
-                states.append((key, number, row))
+                steps.append((key, number, row.get("timestamp")))
             elif isinstance(row, dict):
                 turn += kind == "turn.started"
-                states.append(("", number, row))
+                steps.append(("", number, row))
             else:
                 builder.skip(number, "record", f"record {number}: not an event")
-        for key, number, row in states:
+        for key, number, held in steps:
             if not key:
-                self._event(number, row)
+                self._event(number, held)
                 continue
-            records, ts = self.records[key], epoch_ms(row.get("timestamp"))
+            records, ts = self.records[key], epoch_ms(held)
             if number == records[0]:  # it stands where it began, its result where it ended
                 self._item(key, self.last[key], records, ts)
             if number == records[-1] and (ran := self.ran.pop(key, None)) is not None:

@@ -3,6 +3,8 @@
 Entries name their parent, and the newest line is the leaf: what leads to it is the conversation, everything else a
 branch that was left. A compaction points at the first entry that it kept. The first version has no ids: there the order
 is the path, and a compaction counts entries from 0, the header included.
+
+What a subagent said stands inside the result of the call that started it: a thread of its own.
 """
 
 from __future__ import annotations
@@ -10,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, META, SYNTHETIC, Role, Text, ToolResult, Transcript
+from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, MAIN, META, SYNTHETIC, Role, Text, ToolResult, Transcript
 from .base import Match, ReaderInfo
 from .build import Builder, DraftMessage
-from .fields import epoch_ms, mapping, string
+from .fields import epoch_ms, listing, mapping, string
 from .pi_parts import bash_text, parts_of, result_parts, usage_of
 from .pi_tree import Entry, settle
 from .source import Document
@@ -162,14 +164,16 @@ class _Session:
         elif kind == "session_info" and (name := string(row.get("name"))):
             self.builder.meta["title"] = name
 
-    def _said(self, number: int, row: dict[str, Any], content: Any, flags: tuple[str, ...], role: Role = "user") -> DraftMessage:
+    def _said(
+        self, number: int, row: dict[str, Any], content: Any, flags: tuple[str, ...], role: Role = "user", thread: str = MAIN, call: int | None = None
+    ) -> DraftMessage:
         faults: list[str] = []
         parts = parts_of(content, faults)
         for fault in faults:
             self.builder.report(number, "content", f"record {number}: {fault}")
         if not parts and HIDDEN not in flags:
             flags = (*flags, HIDDEN)
-        return self.builder.message(role, parts, number, id=string(row.get("id")), ts=_time(row), flags=flags)
+        return self.builder.message(role, parts, number, id=string(row.get("id")), thread=thread, ts=_time(row), call=call, flags=flags)
 
     def _message(self, number: int, row: dict[str, Any], message: dict[str, Any], entry: Entry) -> bool:
         """Read a message into an entry. False if the same entry stood before."""
@@ -179,9 +183,8 @@ class _Session:
         if role == "assistant":
             entry.message = self._answer(number, row, message)
         elif role == "toolResult":
-            call, name = string(message.get("toolCallId")), string(message.get("toolName")) or None
-            result = ToolResult(call, name, result_parts(content), message.get("isError") is True)
-            entry.message = builder.message("tool", (result,), number, id=string(row.get("id")), ts=_time(row))
+            entry.message = self._result(number, row, message)
+            entry.agents = self._agents(number, message)
         elif role == "bashExecution":
             hidden = (HIDDEN,) if message.get("excludeFromContext") is True else ()
             entry.message = self._said(number, row, bash_text(message), (META, *hidden))
@@ -209,20 +212,49 @@ class _Session:
         self.builder.extend(held, (), number)
         return True
 
-    def _answer(self, number: int, row: dict[str, Any], message: dict[str, Any]) -> DraftMessage:
+    def _result(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str = MAIN) -> DraftMessage:
+        call, name = string(message.get("toolCallId")), string(message.get("toolName")) or None
+        result = ToolResult(call, name, result_parts(message.get("content")), message.get("isError") is True)
+        return self.builder.message("tool", (result,), number, id=string(row.get("id")), thread=thread, ts=_time(row))
+
+    def _agents(self, number: int, message: dict[str, Any]) -> tuple[str, ...]:
+        """Read what subagents said, which the result of their call holds beside what the model reads of it."""
+        builder, call = self.builder, string(message.get("toolCallId"))
+        found: list[str] = []
+        for place, run in enumerate(map(mapping, listing(mapping(message.get("details")).get("results"))), 1):
+            said = [held for held in listing(run.get("messages")) if isinstance(held, dict) and held.get("role") in ("user", "assistant", "toolResult")]
+            if not said:
+                continue
+            name = f"agent {call or number}" + (f"/{place}" if place > 1 else "")
+            thread = builder.thread(name if name not in builder.threads else f"{name} of record {number}", "subagent", spawned_by=call or None)
+            if said[0].get("role") != "user" and (task := string(run.get("task"))):
+                self._said(number, {}, task, (), "user", thread)
+            for held in said:
+                row = {"message": held}
+                if held["role"] == "assistant":
+                    self._answer(number, row, held, thread)
+                elif held["role"] == "toolResult":
+                    self._result(number, row, held, thread)
+                else:
+                    self._said(number, row, held.get("content"), (), "user", thread)
+            found.append(thread)
+        if found:
+            builder.move_records({number: MAIN})
+        return tuple(found)
+
+    def _answer(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str = MAIN) -> DraftMessage:
         """A response. A copy that OpenClaw makes of what it sent to a channel is not one."""
         builder, model, stop = self.builder, string(message.get("model")), string(message.get("stopReason"))
         if message.get("provider") == "openclaw":
-            return self._said(number, row, message.get("content"), (SYNTHETIC, HIDDEN), "assistant")
+            return self._said(number, row, message.get("content"), (SYNTHETIC, HIDDEN), "assistant", thread)
         usage, fault, uneven = usage_of(message.get("usage"))
         self.uneven += uneven
         if fault:
             builder.report(number, "usage", f"record {number}: {fault}")
         ts = _time(row)
-        call = builder.call(string(message.get("responseId")), model=model or self.model or None, usage=usage, stop_reason=stop or None, ts=ts)
-        draft = self._said(number, row, message.get("content"), (ERROR,) if stop == "error" else (), "assistant")
-        draft.call = call.index
-        call.produced = (draft.index,)
+        model = model or self.model
+        call = builder.call(string(message.get("responseId")), thread=thread, model=model or None, usage=usage, stop_reason=stop or None, ts=ts)
+        draft = self._said(number, row, message.get("content"), (ERROR,) if stop == "error" else (), "assistant", thread, call.index)
         if not draft.parts and (why := string(message.get("errorMessage"))) and stop == "error":
             draft.parts.append(Text(why))
         return draft

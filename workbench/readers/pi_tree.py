@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model import COMPACT_SUMMARY, MAIN, Compaction
@@ -29,6 +29,8 @@ class Entry:
         The record of a compaction.
     source : dict or None
         The message as the record holds it, to know it again.
+    agents : tuple of str
+        Threads of the subagents whose words it holds.
     """
 
     number: int
@@ -37,6 +39,7 @@ class Entry:
     compaction: dict[str, Any] | None = None
     source: dict[str, Any] | None = None
     thread: str = MAIN
+    agents: tuple[str, ...] = ()
 
 
 def settle(builder: Builder, entries: Sequence[Entry], index: Mapping[str, int], numbers: Sequence[int]) -> None:
@@ -54,6 +57,8 @@ def settle(builder: Builder, entries: Sequence[Entry], index: Mapping[str, int],
     for entry in entries:
         if entry.message is not None and entry.thread != MAIN:
             builder.move(entry.message, entry.thread)
+            for agent in entry.agents:
+                builder.threads[agent] = replace(builder.threads[agent], parent=entry.thread)
     builder.move_records(moved)
     if index:
         spoken: list[int | None] = []
