@@ -126,13 +126,13 @@ class HttpCaptureReader:
         total = max(1, len(_listed(own) or ())) if own is not None else document.total
         first = Builder(self.info.name, document, total=0)
         groups: dict[str, list[Entry]] = {}
-        other = 0
+        what, other = _kind(document), 0
         for entry in _entries(document, bodies := Bodies()):
             if bodies.fault:
                 first.report(entry.number, "body", f"record {entry.number}: {bodies.fault}"[:300])
             if api := _api(entry):
                 groups.setdefault(api, []).append(entry)
-            else:
+            elif what:
                 other += 1
         transcripts: list[Transcript] = []
         for api, entries in groups.items():
