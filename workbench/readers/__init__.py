@@ -34,6 +34,7 @@ _BUILT_IN = (
     "swe_agent",
     "mini_swe_agent",
     "tau_bench",
+    "openhands",
     "gemini_cli",
     "google_genai",
     "openai_responses",
@@ -53,6 +54,9 @@ SYNONYMS = {
     "har": "http-capture",
     "inspect-ai": "inspect",
     "inspect-events": "inspect",
+    "openhands-events": "openhands",
+    "openhands-sdk": "openhands",
+    "openhands-eval-output": "openhands",
 }
 
 

@@ -51,7 +51,7 @@ class ChatReader:
         """One transcript per conversation."""
         exchanges = [exchange for exchange in pairs(document) if _is_pair(exchange)] or _logged(document)
         if exchanges:
-            return _read_exchanges(document, exchanges)
+            return read_exchanges(document, exchanges)
         value = document.value
         if isinstance(value, dict) and (_conversation(value) is not None or not role_of(value)):  # else a message: a file of one line
             return [_read_object(document, value)]
@@ -249,13 +249,14 @@ def _got(exchange: Exchange) -> list[Hashable]:
     return [key_of({**message, "role": "assistant"})] if isinstance(message, dict) else []
 
 
-def _read_exchanges(document: Document, exchanges: Sequence[Exchange]) -> list[Transcript]:
+def read_exchanges(document: Document, exchanges: Sequence[Exchange], format: str = "openai-chat") -> list[Transcript]:
+    """One transcript for each conversation that requests and their responses are of."""
     found = runs(exchanges, sent=_sent, got=_got, lead_of=_lead_of)
     others = sum(len(steps) for steps in found[1:])
     total = 1 if isinstance(document.value, dict) else document.total
     transcripts = []
     for at, steps in enumerate(found):
-        builder = Builder(READER.info.name, document, total=len(steps) if at else total - others)
+        builder = Builder(format, document, total=len(steps) if at else total - others)
         if len(found) > 1:
             builder.id = string(_answer(steps[0].exchange).get("id")) or f"{document.path.stem}-{at}"
         _Run(builder).read(steps)
