@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model import Transcript
+from ..model import Transcript, join_text
 from .base import Match, ReaderInfo
 from .fields import epoch_ms, json_text, mapping, shallow, string
 from .source import Document
@@ -160,7 +160,13 @@ def _ask(held: Any, known: Attributes) -> Ask:
 def _better(told: list[Item], own: Found) -> list[Item]:
     """The attributes' messages, unless the observation itself tells more and knows who said it."""
     more = sum(len(item.parts) for item in own.items) > sum(len(item.parts) for item in told)
-    return own.items if not told or (more and {item.role for item in told} <= {item.role for item in own.items}) else told
+    named = {item.role for item in told} <= {item.role for item in own.items}
+    return own.items if not told or (more and named and not any(map(_is_repr, own.items))) else told
+
+
+def _is_repr(item: Item) -> bool:
+    """Say whether a message is the text of a Python object: it says its role in words."""
+    return item.role == "user" and join_text(item.parts).startswith(("role='", "Message(role='"))
 
 
 def _usage(held: Any) -> Any:

@@ -135,6 +135,8 @@ def _list(values: list[Any], default: Role, found: Found, level: int) -> None:
         if isinstance(value, list) and level < _MOST_LAYERS:  # LangChain's batches: the first of them
             found.items += _read(value, default, level + 1).items
             return
+        if isinstance(value, str) and isinstance(inner := decoded(value), dict) and _is_message(inner):
+            value = inner
         if isinstance(value, dict) and (specs := _offered(value)):
             found.tools += specs
         else:

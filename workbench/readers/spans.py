@@ -92,7 +92,7 @@ class Forest:
             found.append(at)
             seen.add(at.id)
             at = self.by_id.get((at.trace, at.parent))
-        return found
+        return [] if at is not None and at.id in seen else found  # spans in a ring stand in nothing
 
 
 @dataclass(slots=True)
@@ -142,17 +142,24 @@ def _asks(forest: Forest) -> list[Span]:
             outer = next((outer for outer in forest.above(span) if outer.kind == "llm" and outer.ask is not None), None)
             if outer is not None:
                 inside.setdefault(id(outer), []).append(span)
+    dropped: set[int] = set()
+    for outer in reversed(forest.spans):  # wrappers: of one request, which they may say better, or of several, whose sum they are
+        held = [(span, span.ask) for span in inside.get(id(outer), []) if span.ask is not None]
+        if not held or outer.ask is None:
+            continue
+        if len(held) > 1 and not any(ask.sent or ask.got for _, ask in held):  # only the wrapper says what was said
+            outer.ask.usage = Usage.sum([ask.usage for _, ask in held]) if any(ask.usage for _, ask in held) else outer.ask.usage
+            dropped.update(id(span) for span, _ in held)
+            continue
+        dropped.add(id(outer))
+        if len(held) == 1:
+            _merge(held[0][1], outer.ask)
     found = []
     for span in forest.spans:
-        if span.ask is None:
+        if span.ask is None or id(span) in dropped:
             continue
-        own = id(span) not in inside if span.kind == "llm" else span.trace not in asking and bool(span.ask.sent or span.ask.got)
-        if own:
+        if span.kind == "llm" or (span.trace not in asking and bool(span.ask.sent or span.ask.got)):
             found.append(span)
-    for outer in reversed(forest.spans):  # a wrapper of one request: it may say better what was said
-        inner = inside.get(id(outer), [])
-        if len(inner) == 1 and inner[0].ask is not None and outer.ask is not None:
-            _merge(inner[0].ask, outer.ask)
     return sorted(found, key=_order)
 
 
