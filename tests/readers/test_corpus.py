@@ -33,9 +33,35 @@ FORMATS = {
     "openclaw",
     "gemini-cli",
     "google-genai",
+    "atif",
+    "inspect-ai",
+    "inspect-events",
+    "swe-agent",
+    "mini-swe-agent",
+    "openhands-events",
+    "openhands-sdk",
+    "openhands-eval-output",
+    "tau-bench",
 }
 #: Those of them whose records the manifest counts as we do.
-COUNTED = {"codex-exec", "claude-code-lines", "claude-code-stream-json", "pi-session", "openclaw", "gemini-cli", "google-genai"}
+COUNTED = {
+    "codex-exec",
+    "claude-code-lines",
+    "claude-code-stream-json",
+    "pi-session",
+    "openclaw",
+    "gemini-cli",
+    "google-genai",
+    "atif",
+    "inspect-ai",
+    "inspect-events",
+    "swe-agent",
+    "mini-swe-agent",
+    "openhands-events",
+    "openhands-sdk",
+    "openhands-eval-output",
+    "tau-bench",
+}
 #: A file beside a session, not one.
 SIDECARS = {"claude-code/atif_make__subagents_agent-abc123.meta.json"}
 #: Sources of one or few records that stand for every shape, for the damage below.
@@ -48,6 +74,12 @@ SEEDS = (
     "codex-rollout/cc_session_core__codex_rollout.jsonl",
     "codex-rollout/agent-sessions__session_branch.jsonl",
     "codex-exec/atif_make__codex-exec.jsonl",
+    "atif/phoenix__v17_embedded_subagents.json",
+    "inspect-ai/inspect_ai__ignore.json",
+    "swe-agent/SWE-agent__demonstrations_function_calling_simple.traj",
+    "openhands-events/OpenHands__wrong_initial_state.json",
+    "openhands-sdk/software-agent-sdk__goal_fixtures_events.jsonl",
+    "tau-bench/agentpile__tau2_bench_alpha-model.jsonl",
     "claude-code-stream-json/atif_make__claude-code-stream.jsonl",
     "pi-session/agent-sessions__pi_small.jsonl",
     "openclaw/agent-sessions__openclaw_large.jsonl",
