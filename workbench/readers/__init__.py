@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
-from itertools import islice
-from pathlib import Path
 
 from ..errors import PluginError, ReadError, UnknownFormat
 from ..model import Transcript
+from . import plugins
 from .base import Match, Reader, ReaderInfo
 from .source import TEXT_KINDS, Document, Record, open_document
+from .unknown import inside, nearest, seen
 
 __all__ = ["SYNONYMS", "Document", "Match", "Reader", "ReaderInfo", "Record", "detect", "get", "list", "read", "read_all"]
 
@@ -61,14 +60,16 @@ SYNONYMS = {
 
 
 @cache
+def _installed() -> tuple[dict[str, Reader], dict[str, str]]:
+    """All readers by name, and what is wrong with plug-ins that are none."""
+    built_in: tuple[Reader, ...] = tuple(import_module(f".{name}", __name__).READER for name in _BUILT_IN)
+    found = {reader.info.name: reader for reader in built_in}
+    others, faults = plugins.load({*found, *SYNONYMS})
+    return {**found, **others}, faults
+
+
 def _readers() -> dict[str, Reader]:
-    found = [import_module(f".{name}", __name__).READER for name in _BUILT_IN]
-    for point in entry_points(group="workbench.readers"):
-        try:
-            found.append(point.load())
-        except Exception as error:
-            raise PluginError(f"reader plug-in {point.name!r} cannot be loaded ({error}); uninstall it or mend it") from error
-    return {reader.info.name: reader for reader in found}
+    return _installed()[0]
 
 
 def list() -> tuple[ReaderInfo, ...]:
@@ -83,10 +84,14 @@ def get(name: str) -> Reader:
     ------
     UnknownFormat
         There is none of that name; the message lists those there are.
+    PluginError
+        There is one, but it cannot be loaded.
     """
     try:
         return _readers()[SYNONYMS.get(name, name)]
     except KeyError:
+        if fault := _installed()[1].get(name):
+            raise PluginError(fault) from None
         raise UnknownFormat(f"no reader is called {name!r}; known: {', '.join(_readers())}") from None
 
 
@@ -135,7 +140,7 @@ def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Tran
     else:
         ranked = detect(document)
         if not ranked:
-            raise UnknownFormat(f"no reader knows {document.name} ({_seen(document)}); known: {', '.join(_readers())}; pass format=…")
+            raise UnknownFormat(_unknown(document))
         name, match = ranked[0]
         reader = get(name)
     if not getattr(reader, "streams", False):
@@ -143,7 +148,7 @@ def _read_all(path: str | os.PathLike[str], format: str | None) -> Sequence[Tran
     transcripts = reader.read(document)
     if not any(map(_holds_something, transcripts)):
         why = f"; {document.diagnostics[0].text}" if document.diagnostics else ""
-        raise ReadError(f"{document.name} holds no message that the reader {name} knows ({_seen(document)}){why}; try another format=…")
+        raise ReadError(f"{document.name} holds no message that the reader {name} knows ({seen(document)}){why}; try another format=…")
     return [replace(item, source=replace(item.source, confidence=match.confidence, reasons=match.reasons)) for item in transcripts]
 
 
@@ -175,22 +180,11 @@ def _holds_something(item: Transcript) -> bool:
     return bool(item.messages or item.calls or known)
 
 
-def _seen(document: Document) -> str:
-    """What was seen in a document, in a few words; keys are shown as text, shortened."""
+def _unknown(document: Document) -> str:
+    """What was seen in a document that no reader knows, what comes nearest, and which plug-ins cannot say whether they do."""
     if document.kind == "folder":
-        return f"a directory of {_first(document.path)}"
-    if document.what:
-        return document.what
-    value = document.value if isinstance(document.value, dict) else next((value for _, value in document.objects()), None)
-    if value is None:
-        return "no objects in it"
-    return "first keys: " + ", ".join(repr(str(key)[:30])[1:-1] for key in [*value][:6])
-
-
-def _first(folder: Path) -> str:
-    """The first names in a folder, in a few words; they are shown as text, shortened."""
-    try:
-        names = sorted(entry.name for entry in islice(os.scandir(folder), 1_000))
-    except OSError:
-        return "nothing that can be listed"
-    return ", ".join(repr(name[:30])[1:-1] for name in names[:4]) + (", …" if len(names) > 4 else "") if names else "no files"
+        near = inside(document.path, detect) or "none of its first files is of a known format"
+    else:
+        near = nearest(document, _readers(), _opens) or "no reader comes near"
+    known, faults = ", ".join(_readers()), "".join(f"; {fault}" for fault in _installed()[1].values())
+    return f"no reader knows {document.name} ({seen(document)}); {near}; known: {known}; pass format=…{faults}"
