@@ -240,6 +240,19 @@ def as_json(value: Any) -> str:
         return ""
 
 
+def mark_of(value: Any) -> int:
+    """A number that is the same for equal values, and for others as good as never; for this run of the program only."""
+    try:
+        return hash(tuple(value.items()) if type(value) is dict else value)  # most blocks hold nothing but texts and numbers
+    except TypeError:
+        return hash(as_json(value))
+
+
+def marks_of(content: Any) -> tuple[int, ...]:
+    """A mark of each block of a content."""
+    return tuple([mark_of(block) for block in content]) if type(content) is list else (mark_of(content),)
+
+
 def from_json(text: str) -> Any:
     """The value of a JSON text, or None if it is none."""
     try:

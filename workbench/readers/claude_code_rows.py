@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, META, SYNTHETIC, Part, Text, ToolResult
-from .anthropic_blocks import Blocks, CompactionBlock
+from .anthropic_blocks import Blocks, CompactionBlock, mark_of, marks_of
 from .build import Builder, DraftCall, DraftMessage
 from .claude_code_compact import BOUNDARIES, Compacted, from_boundary, frozen
 from .claude_code_tree import Tree, branches
@@ -52,10 +52,10 @@ _HARNESS = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notifica
 class _Response:
     message: DraftMessage
     call: DraftCall | None
-    content: Any  # of all lines so far
+    marks: tuple[int, ...]  # of the blocks of all lines so far
     uuid: str
-    last: Any = None
-    usage: Any = None
+    last: tuple[int, ...] = ()
+    usage: int | None = None  # its mark
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Session:
     _open: dict[str, _Response] = field(default_factory=dict)
     _newest: dict[str, int] = field(default_factory=dict)
     _index: dict[str, int] = field(default_factory=dict)
-    _lines: dict[str, Any] = field(default_factory=dict)
+    _lines: dict[str, int] = field(default_factory=dict)  # by uuid a mark of the message: keeping it doubles the memory
     _compacted: dict[str, Compacted] = field(default_factory=dict)
 
     def lines(self, records: Iterable[tuple[int, Any]], tree: Tree, offset: int = 0) -> None:
@@ -141,27 +141,33 @@ class Session:
             for agent, (call, thread, number) in self.spawned.items():
                 self.spawned[agent] = (call, moved.get(number, tree.main if thread == only else thread), number)
 
-    def _line(self, number: int, row: dict[str, Any], thread: str) -> tuple[dict[str, Any], str] | None:
-        """The message of a line and the line's id; None if there is nothing in it, or the line stood before."""
+    def _line(self, number: int, row: dict[str, Any]) -> dict[str, Any] | None:
+        """The message of a line; None if there is nothing in it."""
         message = row.get("message")
-        if type(message) is not dict:
-            message = self._odd_message(number, message)
-            if message is None:
-                return None
-        uuid = row.get("uuid")
+        return message if type(message) is dict else self._odd_message(number, message)
+
+    def _known(self, number: int, uuid: Any, mark: int, thread: str) -> bool:
+        """Say whether a line stood before, by its uuid and the mark of its message."""
         if type(uuid) is not str:
-            return message, ""
-        if uuid in self._lines and self._again(number, uuid, message, thread):
-            return None
-        self._lines[uuid] = message
-        return message, uuid
+            return False
+        if self._lines.get(uuid) == mark and self._again(number, uuid, thread):
+            return True
+        self._lines[uuid] = mark
+        return False
 
     def _assistant(self, number: int, row: dict[str, Any], thread: str) -> None:
-        line = self._line(number, row, thread)
-        if line is None:
+        message = self._line(number, row)
+        if message is None:
             return
-        message, uuid = line
-        id_, content = message.get("id"), message.get("content")
+        id_, content, usage, stop = message.get("id"), message.get("content"), message.get("usage"), message.get("stop_reason")
+        # The blocks are known by marks: keeping them would keep the whole file.
+        marks = marks_of(content)
+        spent = None if usage is None else mark_of(usage)
+        uuid = row.get("uuid")
+        if self._known(number, uuid, hash((marks, spent, id_ if type(id_) is str else None, stop if type(stop) is str else None)), thread):
+            return
+        if type(uuid) is not str:
+            uuid = ""
         if type(id_) is str and id_:
             request = row.get("requestId")
             key = (id_, request if type(request) is str else None)
@@ -169,11 +175,11 @@ class Session:
         else:
             key, response = None, self._unnamed(row, thread)
         if response is None:
-            response = self._begin(number, row, message, thread, uuid)
+            response = self._begin(number, row, message, thread, uuid, marks)
             if key is not None:
                 self._responses[key] = response
         else:
-            self._extend(response, number, content)
+            self._extend(response, number, content, marks)
             response.uuid = uuid
         if uuid:
             self._index[uuid] = response.message.index
@@ -181,16 +187,15 @@ class Session:
             self._open[thread] = response
         elif self._open:
             self._open.pop(thread, None)
-        usage, call = message.get("usage"), response.call
+        call = response.call
         if call is not None:
-            if usage is not None and usage != response.usage:
-                response.usage = usage
+            if spent is not None and spent != response.usage:
+                response.usage = spent
                 known, fault = usage_of(usage)
                 if fault is not None:
                     self.builder.report(number, "usage", f"record {number}: {fault}")
                 if known is not None:
                     call.usage = known
-            stop = message.get("stop_reason")
             if type(stop) is str:
                 call.stop_reason = stop
         if self.blocks.faults:
@@ -212,7 +217,7 @@ class Session:
         parent = row.get("parentUuid")
         return response if parent is None or not response.uuid or parent == response.uuid else None
 
-    def _begin(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str, uuid: str) -> _Response:
+    def _begin(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str, uuid: str, marks: tuple[int, ...]) -> _Response:
         builder, model, content = self.builder, message.get("model"), message.get("content")
         ts = epoch_ms(row.get("timestamp"))
         if self._compacted and thread in self._compacted:
@@ -233,17 +238,18 @@ class Session:
         parent = self._message(row.get("parentUuid") or row.get("logicalParentUuid"))
         draft = builder.message("assistant", parts, number, id=uuid, thread=thread, ts=ts, call=at, flags=flags, parent=parent)  # type: ignore[arg-type]
         self._newest[thread] = draft.index
-        return _Response(draft, call, content, uuid)
+        return _Response(draft, call, marks, uuid)
 
-    def _extend(self, response: _Response, number: int, content: Any) -> None:
+    def _extend(self, response: _Response, number: int, content: Any, marks: tuple[int, ...]) -> None:
         """Add the blocks of a further line. One that repeats what is there, or begins with it, adds only the rest."""
-        listed = content if type(content) is list else [content]
-        seen = response.content if type(response.content) is list else [response.content]
-        fresh = [] if listed == response.last else listed
-        if len(listed) >= len(seen) and listed[: len(seen)] == seen:
-            fresh = listed[len(seen) :]
-        response.last = listed
-        response.content = [*seen, *fresh]
+        seen, start = response.marks, 0
+        if marks[: len(seen)] == seen:
+            start = len(seen)
+        elif marks == response.last:
+            start = len(marks)
+        fresh = content[start:] if type(content) is list else [content][start:]
+        response.last = marks
+        response.marks = (*seen, *marks[start:])
         draft = response.message
         parts = self.blocks.parts(fresh) if fresh and fresh != [None] else []
         if self.blocks.compacted:
@@ -268,10 +274,11 @@ class Session:
         return rest
 
     def _user(self, number: int, row: dict[str, Any], thread: str) -> None:
-        line = self._line(number, row, thread)
-        if line is None:
+        message, uuid = self._line(number, row), row.get("uuid")
+        if message is None or self._known(number, uuid, hash(marks_of(message.get("content"))), thread):
             return
-        message, uuid = line
+        if type(uuid) is not str:
+            uuid = ""
         ts, parent, builder = epoch_ms(row.get("timestamp")), self._message(row.get("parentUuid") or row.get("logicalParentUuid")), self.builder
         parts = self.blocks.parts(message.get("content"))
         draft = None
@@ -318,11 +325,11 @@ class Session:
         if type(agent) is str and agent:
             self.spawned.setdefault(agent, (results[0].call_id, thread, number))
 
-    def _again(self, number: int, uuid: str, message: dict[str, Any], thread: str) -> bool:
+    def _again(self, number: int, uuid: str, thread: str) -> bool:
         """Take a line whose uuid was there before: the same line once more, or one that a compaction kept."""
         done = self._compacted.get(thread)
         index = self._index.get(uuid)
-        if index is None or self._lines[uuid] != message:
+        if index is None:
             return False
         if done is not None and done.repeating and index <= done.after:
             done.kept.add(index)

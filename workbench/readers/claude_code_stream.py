@@ -142,6 +142,8 @@ class _Stream:
         parent = row.get("parent_tool_use_id")
         summary = self.compacted and kind == "user" and _begins(row.get("message"))
         self.compacted = self.compacted and not (summary or kind == "assistant")
+        if kind == "assistant" and not parent and "created_at" not in row and "isSidechain" not in row:
+            return row  # nothing in it is spelled otherwise
         return {
             **row,
             "isSidechain": isinstance(parent, str) and bool(parent),

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, MAIN, META, SYNTHETIC, Role, Text, ToolResult, Transcript
+from ..model import COMPACT_SUMMARY, ERROR, HIDDEN, MAIN, META, SYNTHETIC, Part, Role, Text, Transcript
 from .base import Match, ReaderInfo
 from .build import Builder, DraftMessage
 from .fields import epoch_ms, listing, mapping, string
-from .pi_parts import bash_text, parts_of, result_parts, usage_of
+from .pi_parts import bash_text, parts_of, result_of, usage_of
 from .pi_tree import Entry, settle
 from .source import Document
 
@@ -200,22 +200,20 @@ class _Session:
             entry.message = self._said(number, row, content, ())
         else:
             builder.skip(number, "message", f"record {number}: a message without a role and content")
-        entry.source = message
         return True
 
     def _again(self, number: int, row: dict[str, Any], message: dict[str, Any]) -> bool:
         """Take a line that stands in the file twice, as after a resume."""
         id_ = row.get("id")
         at = self.index.get(id_) if isinstance(id_, str) else None
-        if at is None or (held := self.entries[at].message) is None or self.entries[at].source != message:
+        held = self.entries[at].message if at is not None else None
+        if held is None or held.ts != _time(row) or held.parts != _read_alone(message):
             return False
         self.builder.extend(held, (), number)
         return True
 
     def _result(self, number: int, row: dict[str, Any], message: dict[str, Any], thread: str = MAIN) -> DraftMessage:
-        call, name = string(message.get("toolCallId")), string(message.get("toolName")) or None
-        result = ToolResult(call, name, result_parts(message.get("content")), message.get("isError") is True)
-        return self.builder.message("tool", (result,), number, id=string(row.get("id")), thread=thread, ts=_time(row))
+        return self.builder.message("tool", (result_of(message),), number, id=string(row.get("id")), thread=thread, ts=_time(row))
 
     def _agents(self, number: int, message: dict[str, Any]) -> tuple[str, ...]:
         """Read what subagents said, which the result of their call holds beside what the model reads of it."""
@@ -258,6 +256,15 @@ class _Session:
         if not draft.parts and (why := string(message.get("errorMessage"))) and stop == "error":
             draft.parts.append(Text(why))
         return draft
+
+
+def _read_alone(message: dict[str, Any]) -> list[Part]:
+    """The parts that a message becomes."""
+    role = message.get("role")
+    if role == "toolResult":
+        return [result_of(message)]
+    content = bash_text(message) if role == "bashExecution" else message.get("summary" if role in ("branchSummary", "compactionSummary") else "content")
+    return parts_of(content, [])
 
 
 def _time(row: dict[str, Any]) -> int | None:

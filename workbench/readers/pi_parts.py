@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model import Media, Opaque, Part, Reasoning, Text, Usage
+from ..model import Media, Opaque, Part, Reasoning, Text, ToolResult, Usage
 from .fields import json_text, mapping, size_of, string, tool_call
 from .media import from_base64
 from .usage import tokens
@@ -45,9 +45,10 @@ def _part(block: dict[str, Any], faults: list[str]) -> Part:
     return Opaque(str(kind)[:60], size_of(block))
 
 
-def result_parts(content: Any) -> tuple[Text | Media | Opaque, ...]:
-    """Parts of what a tool gave back."""
-    return tuple(part for part in parts_of(content, []) if isinstance(part, Text | Media | Opaque))
+def result_of(message: dict[str, Any]) -> ToolResult:
+    """What a tool gave back."""
+    parts = tuple(part for part in parts_of(message.get("content"), []) if isinstance(part, Text | Media | Opaque))
+    return ToolResult(string(message.get("toolCallId")), string(message.get("toolName")) or None, parts, message.get("isError") is True)
 
 
 def bash_text(message: dict[str, Any]) -> str:

@@ -27,8 +27,6 @@ class Entry:
         The message that it is; of a compaction the summary.
     compaction : dict or None
         The record of a compaction.
-    source : dict or None
-        The message as the record holds it, to know it again.
     agents : tuple of str
         Threads of the subagents whose words it holds.
     """
@@ -37,7 +35,6 @@ class Entry:
     parent: int
     message: DraftMessage | None = None
     compaction: dict[str, Any] | None = None
-    source: dict[str, Any] | None = None
     thread: str = MAIN
     agents: tuple[str, ...] = ()
 
