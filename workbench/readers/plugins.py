@@ -69,7 +69,7 @@ class Plugin:
         )
 
 
-def load(taken: Container[str]) -> tuple[dict[str, Plugin], dict[str, str]]:
+def load(taken: Container[str]) -> tuple[dict[str, Reader], dict[str, str]]:
     """The readers that are installed beside the built-in ones, in the order of their names.
 
     Parameters
@@ -79,12 +79,12 @@ def load(taken: Container[str]) -> tuple[dict[str, Plugin], dict[str, str]]:
 
     Returns
     -------
-    readers : dict of str to Plugin
+    readers : dict of str to Reader
         By the name of the format.
     faults : dict of str to str
         By the name of the entry point: why it cannot be used, and what to do.
     """
-    readers: dict[str, Plugin] = {}
+    readers: dict[str, Reader] = {}
     faults: dict[str, str] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
         where = point.dist.name if point.dist else point.value

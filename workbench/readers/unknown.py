@@ -57,7 +57,7 @@ def nearest(document: Document, readers: Mapping[str, Reader], opens: Callable[[
         except ReadError:
             continue
         read = sum(item.records.messages + item.records.calls for item in found)
-        if read > most:
+        if read and read >= most:  # of two that read as much it is the later one, which is the more general
             best, most, total = name, read, sum(item.records.total for item in found)
     return f"nearest is {best}, which would read {most:,} of {total:,} records" if best else ""
 
