@@ -39,10 +39,9 @@ class InspectReader:
             if _is_sample(value):
                 return Match(0.95, ("a sample of an evaluation log",))
         events = _events_of(document)[:50]
-        kinds = [event.get("event") for event in events if isinstance(event, dict) and "timestamp" in event]
-        if kinds and len(kinds) * 2 > len(events) and all(kind in _EVENTS or isinstance(kind, str) for kind in kinds) and _EVENTS & {*map(str, kinds)}:
-            return Match(0.9, ("events of an evaluation log",))
-        return None
+        kinds = {string(event.get("event")) for event in events if isinstance(event, dict) and "timestamp" in event}
+        known = sum(isinstance(event, dict) and "timestamp" in event and string(event.get("event")) != "" for event in events)
+        return Match(0.9, ("events of an evaluation log",)) if known * 2 > len(events) and kinds & _EVENTS else None
 
     def read(self, document: Document) -> list[Transcript]:
         """One transcript per sample, by epoch and id."""

@@ -11,7 +11,7 @@ from typing import Any
 from ..model import META, Transcript, join_text
 from .build import Builder
 from .chat_messages import Messages
-from .exchanges import Exchange
+from .exchanges import Exchange, digest
 from .fields import epoch_ms, listing, mapping, string, tool_specs
 from .source import Document
 from .usage import inclusive
@@ -55,7 +55,7 @@ def read_log(format: str, document: Document, value: dict[str, Any]) -> Transcri
     )
     if isinstance(choice.get("message"), dict):
         Messages(builder).add({**choice["message"], "role": "assistant"}, last + 1, call=call.index, ts=call.ts, place=", response")
-    if listing(value.get("raw_messages")) and value["raw_messages"] != messages:
+    if listing(value.get("raw_messages")) and digest(value["raw_messages"]) != digest(messages):
         builder.report(None, "converted", "calls and results were sent as text (raw_messages); they are shown as calls and results")
     builder.count_to(last)
     return builder.build()
