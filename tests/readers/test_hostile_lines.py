@@ -76,6 +76,8 @@ _ANSWER = {
     "candidates": [{"content": {"parts": [{"text": "a", "thought": True}, {"functionCall": {"name": "n", "args": {}}}]}}],
     "usageMetadata": {"promptTokenCount": 1},
 }
+_TOOLS = [{"functionDeclarations": [{"name": "f"}]}]
+_RESULT = {"functionResponse": {"name": "n", "response": {"error": "x"}}}
 GENAI: list[Any] = [
     {
         "request": {"contents": _CONTENTS, "systemInstruction": {"parts": [{"text": "s"}]}, "tools": _TOOLS},
