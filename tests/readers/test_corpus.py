@@ -42,6 +42,9 @@ FORMATS = {
     "openhands-sdk",
     "openhands-eval-output",
     "tau-bench",
+    "otel-genai",
+    "langfuse",
+    "har",
 }
 #: Those of them whose records the manifest counts as we do.
 COUNTED = {
@@ -61,11 +64,18 @@ COUNTED = {
     "openhands-sdk",
     "openhands-eval-output",
     "tau-bench",
+    "otel-genai",
+    "langfuse",
 }
 #: A file beside a session, not one.
 SIDECARS = {"claude-code/atif_make__subagents_agent-abc123.meta.json"}
 #: Sources of one or few records that stand for every shape, for the damage below.
 SEEDS = (
+    "otel-genai/agentpile__openai_agents_0.24.0_oi_2.5.3.jsonl",
+    "otel-genai/agentpile__pydantic_ai_2.58.0_delegation.json",
+    "langfuse/langfuse__koog-2025-08-26.json",
+    "langfuse/langfuse__pydantic-ai-tools-2025-12-04.trace.json",
+    "har/atif_make__har-anthropic-multiturn.har",
     "openai-chat/langfuse__chat_ml_json.json",
     "openai-chat/pydantic-ai__test_openai_tool_output.http.json",
     "openai-responses/pydantic-ai__test_openai_responses_compact_messages.http.json",
