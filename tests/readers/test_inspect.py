@@ -225,6 +225,18 @@ def test_a_damaged_sample_hides_no_good_one(tmp_path: Path) -> None:
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["x.eval"]
 
 
+def test_a_cut_archive_keeps_the_samples_before(tmp_path: Path) -> None:
+    path = archive(tmp_path / "x.eval", *({**BASIC, "id": id} for id in range(4)))
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(b"samples/3_epoch_1.json") + 60])
+    runs = readers.read_all(path)
+    for run in runs:
+        check(run)
+    assert [run.id for run in runs] == ["0_epoch_1", "1_epoch_1", "2_epoch_1"]
+    assert {"archive", "member", "sample"} <= {d.code for d in runs[0].diagnostics}
+    assert runs[0].records.skipped == 1
+
+
 def test_an_archive_packed_by_zstd(tmp_path: Path) -> None:
     [run] = readers.read_all(zstd_zipped(tmp_path / "x.eval", "samples/1_epoch_1.json", json.dumps(BASIC).encode()))
     check(run)

@@ -90,6 +90,20 @@ def test_a_damaged_archive_gives_one_line(tmp_path: Path) -> None:
         assert "x.zip" in why
 
 
+def test_a_cut_archive_keeps_the_members_before(tmp_path: Path) -> None:
+    members = {f"{at}": random.Random(at).randbytes(1_000) for at in range(5)}
+    good = zipped(tmp_path / "x.zip", members).read_bytes()
+    with Archive(tmp_path / "x.zip") as archive:
+        assert not archive.cut
+    (tmp_path / "y.zip").write_bytes(good[: good.index(b"PK\x03\x04", 3_500) + 200])
+    with Archive(tmp_path / "y.zip") as archive:
+        assert archive.cut
+        assert archive.names == ("0", "1", "2", "3", "4")
+        assert [archive.read(name) for name in archive.names[:4]] == [members[name] for name in archive.names[:4]]
+        with pytest.raises(ReadError, match="it is damaged"):
+            archive.read("4")
+
+
 @pytest.mark.parametrize("how", ["zip", "zstd member", "gzip", "zstd"])
 def test_a_bomb_is_refused_soon(tmp_path: Path, how: str) -> None:
     zeros = bytes(1 << 27)

@@ -90,6 +90,8 @@ def _read_archive(document: Document) -> list[Transcript]:
         header = _member(document, archive, head) if head else None
         if header is None:
             document.report(None, "header", f"{document.name} has no header that can be read")
+        if archive.cut:
+            document.report(None, "archive", f"{document.name} is damaged or not finished: samples after the damage are lost")
         log = _Log(document, mapping(header))
         samples, damaged = [], 0
         for name in filter(_is_sample_name, archive.names):

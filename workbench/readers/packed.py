@@ -38,7 +38,12 @@ class Archive:
     Raises
     ------
     ReadError
-        It is no zip archive, is damaged, or has too many members.
+        It is no zip archive, is damaged at its beginning, or has too many members.
+
+    Attributes
+    ----------
+    cut : bool
+        True if the list at its end is missing or damaged: members were found by walking from its beginning, and what stands after damage is lost.
     """
 
     def __init__(self, path: Path) -> None:
@@ -48,16 +53,19 @@ class Archive:
             self._file: IO[bytes] = path.open("rb")
         except OSError as error:
             raise ReadError(f"{self.name}: cannot be read ({error.strerror or error})") from None
+        self.cut = False
         try:
             with zipfile.ZipFile(self._file) as listed:
                 members = listed.infolist()
         except (zipfile.BadZipFile, ValueError, OverflowError, struct.error, OSError, NotImplementedError, RuntimeError):
+            self.cut, members = True, _walk(self._file)
+        if self.cut and not members:
             self._file.close()
             raise ReadError(f"{self.name} is a zip archive that is damaged or not finished; copy or export it again") from None
         if len(members) > MAX_MEMBERS:
             self._file.close()
             raise ReadError(f"{self.name} is a zip archive of {len(members):,} members; {MAX_MEMBERS:,} are read at most; split it")
-        self._members = {member.filename: member for member in members if not member.is_dir()}
+        self._members = {member.filename: member for member in members if member.filename and not member.filename.endswith("/")}
 
     def __enter__(self) -> Archive:
         return self
@@ -130,6 +138,29 @@ def unpacked(data: bytes, name: str, *, most: int = MAX_TOTAL) -> bytes:
         if not found:
             raise ReadError(f"{name} is {how}-compressed and damaged; copy or export it again") from None
     return b"".join(found)
+
+
+def _walk(file: IO[bytes]) -> list[zipfile.ZipInfo]:
+    """The members of an archive that was cut off, one after the other from its beginning."""
+    found: list[zipfile.ZipInfo] = []
+    at = 0
+    try:
+        while len(found) <= MAX_MEMBERS:
+            file.seek(at)
+            head = file.read(30)
+            if head[:4] != b"PK\x03\x04" or len(head) < 30:
+                break
+            flags, method, crc, packed, size, name, extra = struct.unpack_from("<HH4xIIIHH", head, 6)
+            member = zipfile.ZipInfo(file.read(name).decode("utf-8", "replace"))
+            member.flag_bits, member.compress_type, member.CRC, member.compress_size, member.file_size = flags, method, crc, packed, size
+            member.header_offset = at
+            if flags & 8 or packed == 0xFFFFFFFF:  # its size stands after it, so nobody knows where it ends
+                break
+            found.append(member)
+            at += 30 + name + extra + packed
+    except (OSError, ValueError, OverflowError):
+        pass
+    return found
 
 
 class _Damaged(Exception):
