@@ -40,7 +40,7 @@ class AtifReader:
         """One transcript per trajectory. Of a single document the records are its steps, else the documents."""
         value = document.value
         if isinstance(value, dict):
-            builder = Builder(self.info.name, document, total=len(listing(value.get("steps"))))
+            builder = Builder(self.info.name, document, total=len(value["steps"]) if isinstance(value.get("steps"), list) else 1)
             _read(builder, document, value, lambda place: place)
             return [builder.build()]
         found = [(number, value) for number, value in document.objects() if isinstance(value.get("steps"), list)]
@@ -137,7 +137,7 @@ class _Trajectory:
             if isinstance(child, dict):
                 self.embedded.setdefault(string(child.get("trajectory_id"), child.get("session_id")) or f"subagent-{place}", child)
         if not isinstance(value.get("steps"), list):
-            self.builder.report(None, "steps", "a trajectory without a list of steps")
+            self.builder.skip(record_of(1), "steps", "a trajectory without a list of steps")
         for place, step in enumerate(listing(value.get("steps")), 1):
             record = record_of(place)
             if isinstance(step, dict):

@@ -125,9 +125,11 @@ class Events:
                 if not self.final:
                     self.builder.skip(record, "event", f"event {place}: not an object")
                 continue
+            kind, id_ = string(event.get("event")), string(event.get("id"))
             if not self.final:
                 self.builder.account(record, "metadata")
-            kind, id_ = string(event.get("event")), string(event.get("id"))
+                if not kind:
+                    self.builder.unknown(record, "without event")
             if kind == "span_begin":
                 self._spans[id_] = event
             elif kind == "step":

@@ -48,7 +48,7 @@ class InspectReader:
         if document.kind == "zip":
             return _read_archive(document)
         value = document.value
-        if isinstance(value, dict) and not _is_sample(value) and ("eval" in value or isinstance(value.get("samples"), list)):
+        if isinstance(value, dict) and not _is_sample(value) and (isinstance(value.get("eval"), dict) or isinstance(value.get("samples"), list)):
             samples = [sample for sample in listing(value.get("samples")) if sample is not None]
             return _Log(document, value).read(samples, 0)
         if isinstance(value, dict) and _is_sample(value):
@@ -119,6 +119,9 @@ def _read_events(document: Document) -> Transcript:
     events = _events_of(document)
     builder = Builder(READER.info.name, document, total=len(events) if isinstance(document.value, dict) else None)
     Events(builder, Chat({}), [], []).read(events)
+    if isinstance(document.value, dict) and not events:
+        builder.total = 1
+        builder.skip(1, "log", "no samples and no events in it")
     return builder.build()
 
 

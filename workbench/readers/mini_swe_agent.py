@@ -50,6 +50,9 @@ class MiniSweAgentReader:
         if isinstance(value, dict):
             messages = [*enumerate(listing(value.get("messages")), 1)]
             builder = Builder(self.info.name, document, total=len(messages))
+            if not isinstance(value.get("messages"), list):
+                builder.total = 1
+                builder.skip(1, "messages", "there is no list of messages in it")
         else:
             messages = [(record.number, record.value) for record in document.records]
             builder = Builder(self.info.name, document)

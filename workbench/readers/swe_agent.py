@@ -45,6 +45,12 @@ class SweAgentReader:
     def read(self, document: Document) -> list[Transcript]:
         """One transcript; of a run with several attempts one for each."""
         value = mapping(document.value)
+        if not _is_run(document.value) and not isinstance(value.get("attempts"), list):
+            builder = Builder(self.info.name, document)
+            builder.report(None, "history", "no history and no trajectory in it")
+            for row in document.rows():
+                builder.account(row.number, "skipped")
+            return [builder.build()]
         attempts = [attempt for attempt in listing(value.get("attempts")) if _is_run(attempt)]
         return [_read(document, {**value, **attempt}, at) for at, attempt in enumerate(attempts)] or [_read(document, {**value}, None)]
 
