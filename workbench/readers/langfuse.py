@@ -14,7 +14,8 @@ from .fields import epoch_ms, json_text, mapping, shallow, string
 from .source import Document
 from .span_attributes import Attributes, ask_of, kind_of, model_name, result_of
 from .span_build import read_spans
-from .span_messages import Found, Item, decoded, read_input, read_output
+from .span_items import Found, Item, Memory
+from .span_messages import decoded, read_input, read_output
 from .span_usage import counted
 from .spans import Ask, Kind, Span
 
@@ -52,17 +53,18 @@ class LangfuseReader:
         """See `Reader.read`. The observations of one trace are its records; of lines or an array it is these."""
         spans: list[Span] = []
         titles: dict[str, str] = {}
+        memory = Memory()
         value = document.value
         if isinstance(value, dict):
             held = _observations(value)
             total = max(1, len(held))
-            spans = [_span(number, item, value) for number, item in enumerate(held, 1)]
+            spans = [_span(number, item, value, memory) for number, item in enumerate(held, 1)]
             _about(value, titles, spans, 1)
         else:
             total = document.total
             for record in document.rows():
                 held = _observations(record.value)
-                known = [_span(record.number, item, record.value) for item in held]
+                known = [_span(record.number, item, record.value, memory) for item in held]
                 _about(record.value, titles, known, record.number)
                 if not known:
                     document.report(record.number, "observation", f"record {record.number}: no observation in it")
@@ -115,7 +117,7 @@ def _about(value: Any, titles: dict[str, str], spans: list[Span], number: int) -
         spans.append(Span(number, id, "", id, titles[id], "agent", start, start, "", string(trace.get("sessionId")), ask if ask.sent or ask.got else None))
 
 
-def _span(number: int, value: Any, whole: Any) -> Span:
+def _span(number: int, value: Any, whole: Any, memory: Memory) -> Span:
     held = mapping(value)
     trace = mapping(mapping(whole).get("trace")) or mapping(whole)
     metadata = decoded(held.get("metadata"))
@@ -137,16 +139,16 @@ def _span(number: int, value: Any, whole: Any) -> Span:
         epoch_ms(held.get("endTime", held.get("end_time"))),
         known.text("gen_ai.agent.name", "agent_name", "agent.name") or (name if kind == "agent" else ""),
         string(trace.get("sessionId"), trace.get("session_id"), known.text("gen_ai.conversation.id", "session.id")),
-        _ask(held, known) if kind in ("llm", "agent") else None,
+        _ask(held, known, memory) if kind in ("llm", "agent") else None,
         _result(held, known, failed) if kind == "tool" else None,
         failed and kind == "llm",
     )
 
 
-def _ask(held: Any, known: Attributes) -> Ask:
+def _ask(held: Any, known: Attributes, memory: Memory) -> Ask:
     """A request: from the observation's own fields, and from the attributes where they tell more."""
     ask = ask_of(known)
-    sent, got = read_input(held.get("input")), read_output(held.get("output"))
+    sent, got = read_input(held.get("input"), memory), read_output(held.get("output"))
     ask.sent = _better(ask.sent, sent)
     ask.got = _better(ask.got, got)
     ask.system, ask.tools = ask.system or sent.system, ask.tools or sent.tools

@@ -12,6 +12,7 @@ from .jsontext import NotJson, parse
 from .source import Document
 from .span_attributes import Attributes, ask_of, kind_of, result_of
 from .span_build import read_spans
+from .span_items import Memory
 from .spans import Span
 
 #: What the resources of a trace are called by the tools that write them.
@@ -44,6 +45,7 @@ class OtelReader:
         """See `Reader.read`. The spans of one object are its records; of lines or an array it is these."""
         found: list[Span] = []
         numbers: set[int] = set()
+        memory = Memory()
         if isinstance(document.value, dict):
             spans = list(_spans(document.value, 1))
             total, numbered = max(1, len(spans)), [(at, span, resource) for at, (_, span, resource) in enumerate(spans, 1)]
@@ -52,7 +54,7 @@ class OtelReader:
             total = document.total
         for number, value, _ in numbered:
             numbers.add(number)
-            found.append(_span(number, value))
+            found.append(_span(number, value, memory))
         if not isinstance(document.value, dict):
             for record in document.rows():
                 if record.number not in numbers and not _wraps(record.value):
@@ -157,7 +159,7 @@ def _events(value: Any) -> list[dict[str, Any]]:
     return found
 
 
-def _span(number: int, value: dict[str, Any]) -> Span:
+def _span(number: int, value: dict[str, Any], memory: Memory) -> Span:
     attributes = _attributes(value.get("attributes"))
     flat = {key[len("attributes.") :]: held for key, held in value.items() if key.startswith("attributes.")}  # a row of a data frame
     held = Attributes({**attributes, **flat})
@@ -180,7 +182,7 @@ def _span(number: int, value: dict[str, Any]) -> Span:
         _nano(value.get("endTimeUnixNano", value.get("end_time", value.get("end_time_unix_nano")))),
         held.text("gen_ai.agent.name", "agent_name", "agent.name"),
         held.text("gen_ai.conversation.id", "session.id"),
-        ask_of(held, _events(value.get("events"))) if kind in ("llm", "agent") else None,
+        ask_of(held, _events(value.get("events")), memory) if kind in ("llm", "agent") else None,
         result_of(held, failed=failed) if kind == "tool" else None,
         failed and kind == "llm",
     )

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..model import Text, ToolResult
 from .fields import json_text, listing, mapping, shallow, string, tool_specs
-from .span_messages import Found, decoded, id_of, read_input, read_output, results_of
+from .span_items import Found, Memory
+from .span_messages import decoded, id_of, read_input, read_output, results_of
 from .span_usage import counted
 from .spans import Ask, Kind
 
@@ -170,16 +171,18 @@ def _number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16 else value
 
 
-def ask_of(held: Attributes, events: Iterable[Mapping[str, Any]] = ()) -> Ask:
+def ask_of(held: Attributes, events: Iterable[Mapping[str, Any]] = (), memory: Memory | None = None) -> Ask:
     """The request that a span tells of.
 
     Parameters
     ----------
     events : iterable of mapping
         The span's events: older instruments keep the messages there. ``event.name`` is the name.
+    memory : Memory, optional
+        Of the requests that were read before.
     """
     told = [dict(event) for event in events]
-    sent, got = _conversation(held, told)
+    sent, got = _conversation(held, told, memory)
     system = [part.text for item in read_input(held.get("gen_ai.system_instructions")).items for part in item.parts if type(part) is Text]
     usage, fault = usage_of(held)
     reasons = decoded(held.get("gen_ai.response.finish_reasons", "llm.response.finish_reason", "ai.response.finishReason"))
@@ -207,16 +210,16 @@ def model_name(name: str) -> str:
     return name.rpartition("/models/")[2] or name
 
 
-def _conversation(held: Attributes, events: list[dict[str, Any]]) -> tuple[Found, Found]:
+def _conversation(held: Attributes, events: list[dict[str, Any]], memory: Memory | None) -> tuple[Found, Found]:
     """What went in and what came out, by the first convention that says it."""
     details = [event for event in events if string(event.get("event.name")) == "gen_ai.client.inference.operation.details"]
     for source in (held, *(Attributes(event) for event in details)):
         sent, got = source.get("gen_ai.input.messages"), source.get("gen_ai.output.messages")
         if sent is not None or got is not None:
-            return read_input(sent), read_output(got)
+            return read_input(sent, memory), read_output(got)
     sent, got = held.get("llm.input_messages"), held.get("llm.output_messages")
     if sent is not None or got is not None:
-        return read_input(_nested(decoded(sent))), read_output(_nested(decoded(got)))
+        return read_input(_nested(decoded(sent)), memory), read_output(_nested(decoded(got)))
     sent, got = held.get("ai.prompt.messages", "ai.prompt"), held.get("ai.response.text", "ai.response.object")
     calls = [{**mapping(call), "type": "tool-call"} for call in listing(decoded(held.get("ai.response.toolCalls")))]
     if sent is not None or calls:
@@ -225,7 +228,7 @@ def _conversation(held: Attributes, events: list[dict[str, Any]]) -> tuple[Found
         )
     sent, got = held.get("gen_ai.prompt", "llm.prompts"), held.get("gen_ai.completion", "llm.completions")
     if sent is not None or got is not None:
-        return read_input(_json_contents(sent)), read_output(_json_contents(got))
+        return read_input(_json_contents(sent), memory), read_output(_json_contents(got))
     listed = decoded(held.get("events", "all_messages_events"))
     named = (
         [mapping(event) for event in listed]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..model import MAIN, Compaction, Prefix, ToolCall, Transcript, join_text
 from .build import Builder, DraftMessage
 from .source import Document
-from .span_messages import Item, paired
+from .span_items import Item, paired
 from .spans import Forest, Span, Talk, Turn, groups_of, main_of, talks_of
 
 
@@ -168,11 +168,11 @@ class _Group:
             added: list[int | None] = [self._add(item, thread, number, turn.span.start).index for item in ask.sent[turn.step.repeats :]]
         else:
             paired(ask.sent, thread.calls.values())
-            left = {key: [*at] for key, at in thread.known.items()}
+            taken: dict[Hashable, int] = {}
             seen, added = [], []
             before, thread.open = len(self.builder.messages) - 1, None
             for item in ask.sent:
-                known = self._known(item, thread, left)
+                known = self._known(item, thread, taken)
                 if known is not None:
                     thread.open = None
                 added.append(self._add(item, thread, number, turn.span.start).index if known is None else known)
@@ -181,27 +181,28 @@ class _Group:
         context = tuple(dict.fromkeys(at for at in (*seen, *added) if at is not None))
         return context if _whole(ask.sent) else None
 
-    def _known(self, item: Item, thread: _Thread, left: dict[Hashable, list[int]]) -> int | None:
+    def _known(self, item: Item, thread: _Thread, taken: dict[Hashable, int]) -> int | None:
         """The message of the thread that a sent one repeats. An instrument may send the calls of one answer apart."""
         for id in item.call_ids:
             if id in thread.by_call:
                 return thread.by_call[id]
-        held = left.get(item.key())
-        return held.pop(0) if held else None
+        held, at = thread.known.get(item.key(), ()), taken.get(item.key(), 0)
+        taken[item.key()] = at + 1
+        return held[at] if at < len(held) else None
 
     def _compacted(self, turn: Turn, thread: _Thread, sent: Sequence[int | None], before: int) -> None:
         """See whether a request stands on less than was said before it, with new words in its place."""
         if not _whole(turn.ask.sent):
             return
         messages = self.builder.messages
-        old = [at for at in sent if at is not None and at <= before]
+        spoken = [at for at in thread.messages if at <= before]
         new = [at for at in sent if at is not None and at > before and messages[at].role != "system"]
-        dropped = [at for at in thread.messages if at <= before and at not in set(old) and messages[at].role != "system"]
-        kept = [at for at in old if messages[at].role != "system"]
+        kept = [at for at in sent if at is not None and at <= before and messages[at].role != "system"]
+        again = set(kept)
+        dropped = [at for at in spoken if at not in again and messages[at].role != "system"]
         place = {at: place for place, at in enumerate(sent)}
         if not dropped or not new or not kept or place[new[0]] > place[kept[-1]] or min(dropped) > max(kept):
             return
-        spoken = [at for at in thread.messages if at <= before]
         usage = next((call.usage for call in reversed(self.builder.calls) if call.thread == thread.id and call.usage is not None), None)
         total = None if usage is None else usage.total
         self.builder.compactions.append(Compaction(spoken[-1], "replace", None, total, None, new[0], tuple(kept), thread=thread.id, raw=(turn.span.number,)))

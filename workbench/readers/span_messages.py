@@ -6,9 +6,10 @@ messages, the parts of OpenTelemetry, the flattened messages of OpenInference, a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from ..model import Media, Opaque, Part, Reasoning, Role, Text, ToolCall, ToolResult, ToolSpec, join_text
 from .anthropic_blocks import OWN_TYPES, Blocks, CompactionBlock
@@ -17,8 +18,10 @@ from .fields import json_text, listing, mapping, shallow, size_of, string, tool_
 from .gemini_parts import Parts, is_part
 from .jsontext import NotJson, parse
 from .media import from_base64, from_url
-from .responses_items import TYPES, content_parts, folded
+from .responses_items import TYPES, content_parts
+from .span_items import Found, Item, Memory, paired
 
+_decode = msgspec.json.Decoder().decode
 _MOST_LAYERS = 4
 _MOST_MESSAGES = 20  # an answer of more of them is a stream that was not put together
 #: What LangChain calls its classes; roles that only some SDKs have.
@@ -39,50 +42,6 @@ _CALLS = frozenset({"tool_call", "tool-call", "function_call", "server_tool_call
 _RESULTS = frozenset({"tool_call_response", "tool-result", "function_call_output", "server_tool_call_response"})
 
 
-@dataclass(slots=True)
-class Item:
-    """A message that is not yet in a transcript."""
-
-    role: Role
-    parts: list[Part]
-
-    @property
-    def result(self) -> ToolResult | None:
-        """Its tool result, if it is one."""
-        return next((part for part in self.parts if type(part) is ToolResult), None) if self.role == "tool" else None
-
-    @property
-    def call_ids(self) -> tuple[str, ...]:
-        """Ids of its calls."""
-        return tuple(part.id for part in self.parts if type(part) is ToolCall and part.id and not part.server_side)
-
-    def key(self) -> Hashable:
-        """What makes it the same message when it is sent again: reasoning may be left out, marks and space folded."""
-        result = self.result
-        if result is not None:
-            return ("tool", result.call_id or folded(result.text))
-        calls = [part for part in self.parts if type(part) is ToolCall]
-        if calls and all(part.id for part in calls):
-            return (self.role, tuple(part.id for part in calls))
-        return (self.role, *(_mark(part) for part in self.parts if type(part) is not Reasoning))
-
-
-@dataclass(slots=True)
-class Found:
-    """What a recorded input or output holds."""
-
-    items: list[Item] = field(default_factory=list)
-    tools: list[ToolSpec] = field(default_factory=list)
-    system: list[str] = field(default_factory=list)
-    usage: Any = None
-
-
-def _mark(part: Part) -> str:
-    if type(part) is Text:
-        return folded(part.text)
-    return f"{part.name} {json_text(part.arguments)}" if type(part) is ToolCall else repr(part)
-
-
 def decoded(value: Any) -> Any:
     """A value that may be JSON text, or JSON text of JSON text. Plain text stays text.
 
@@ -95,16 +54,30 @@ def decoded(value: Any) -> Any:
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             return value
         try:
-            inner = parse(value.encode("utf-8", "surrogatepass")).value
-        except NotJson:
-            return value
-        value = inner
+            value = _decode(value)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            try:
+                value = parse(value.encode("utf-8", "surrogatepass")).value
+            except NotJson:
+                return value
     return value
 
 
-def read_input(value: Any) -> Found:
+def read_input(value: Any, memory: Memory | None = None) -> Found:
     """Messages, tools and system text of a recorded input."""
-    found = _read(decoded(value), "user")
+    value = decoded(value)
+    if memory is not None and isinstance(value, list) and value and isinstance(value[0], dict) and shallow(value):
+        known = memory.like(value)
+        found = Found()
+        each = [*known]
+        for item in value[len(known) :]:
+            one = _read([item], "user")
+            each.append(one.items)
+            found.tools += one.tools
+        memory.lists.append((value, each))
+        found.items = [item for items in each for item in items]
+    else:
+        found = _read(value, "user")
     paired(found.items)
     return found
 
@@ -359,17 +332,3 @@ def _result(value: dict[str, Any], parts: Sequence[Part] | None) -> ToolResult:
     given = results_of(value.get("content")) if parts is None else tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
     failed = value.get("status") == "error" or value.get("is_error") is True
     return ToolResult(id_of(value.get("tool_call_id")) or id_of(value.get("id")), string(value.get("name")) or None, given, failed)
-
-
-def paired(items: Sequence[Item], calls: Iterable[ToolCall] = ()) -> None:
-    """Give each result that names no call the first call before it that is still open, of its tool where it says so."""
-    open_ = {part.id: part for part in calls if part.id}
-    for item in items:
-        open_.update({part.id: part for part in item.parts if type(part) is ToolCall and part.id and item.role == "assistant" and not part.server_side})
-        result = item.result
-        if result is None:
-            continue
-        call = open_.get(result.call_id) if result.call_id else next((part for part in open_.values() if result.name in (None, part.name)), None)
-        if call is not None:
-            del open_[call.id]
-            item.parts = [replace(result, call_id=call.id, name=result.name or call.name)]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ..model import ToolResult, ToolSpec, Usage
 from .exchanges import Exchange, Step, runs
-from .span_messages import Item
+from .span_items import Item
 
 Kind = Literal["llm", "agent", "tool", ""]
 _MOST_LEVELS = 500
