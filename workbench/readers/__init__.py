@@ -38,6 +38,7 @@ _BUILT_IN = (
     "google_genai",
     "openai_responses",
     "anthropic",
+    "langchain",
     "openai_chat",
 )
 #: So many lines are parsed to find the format of a file.
