@@ -219,7 +219,7 @@ def test_a_wrong_or_unknown_format(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "x.jsonl", CLAUDE)
     with pytest.raises(ReadError, match=r"x\.jsonl holds no message that the reader anthropic knows"):
         readers.read(path, format="anthropic")
-    with pytest.raises(UnknownFormat, match="no reader is called 'odd'; known: .*claude-code"):
+    with pytest.raises(UnknownFormat, match=r"no reader is called 'odd'; known: .*claude-code"):
         readers.read(path, format="odd")
     with pytest.raises(ReadError, match=r"y\.json"):
         readers.read(as_json(tmp_path / "y.json", ANTHROPIC), format="claude-code")
@@ -240,6 +240,11 @@ def test_the_document_is_told_by_its_content(tmp_path: Path) -> None:
     assert (open_document(one).kind, open_document(one).total) == ("json", 1)
     assert open_document(jsonl(tmp_path / "two.json", CLAUDE)).kind == "jsonl"
     assert open_document(as_json(tmp_path / "list.jsonl", CLAUDE)).kind == "json"
+    lists = open_document(jsonl(tmp_path / "lists.jsonl", [CLAUDE, CLAUDE[:1], "[1, 2"]))
+    assert (lists.kind, [len(record.value) for record in lists.records], lists.skipped) == ("jsonl", [3, 1], [3])
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text("[\n[1, 2],\n[3, 4]\n]\n%", "utf-8")
+    assert open_document(matrix).value == [[1, 2], [3, 4]]
     pretty = tmp_path / "pretty.json"
     pretty.write_text(json.dumps(CLAUDE[0], indent=2), "utf-8")
     assert open_document(pretty).value == CLAUDE[0]

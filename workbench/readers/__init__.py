@@ -39,6 +39,7 @@ _BUILT_IN = (
     "openai_responses",
     "anthropic",
     "langchain",
+    "pydantic_ai",
     "openai_chat",
 )
 #: So many lines are parsed to find the format of a file.

@@ -245,7 +245,7 @@ def _whole(document: Document, text: bytes) -> bool:
     try:
         parsed = parse(body)
     except NotJson as why:
-        if first == b"{" and _some_line_parses(body):
+        if _some_line_parses(body) if first == b"{" else _lines_of_lists(body):
             return False
         return _salvage_array(document, body, str(why)) if first == b"[" else _salvage_object(document, body, str(why))
     document.value = parsed.value
@@ -259,6 +259,20 @@ def _whole(document: Document, text: bytes) -> bool:
         for fault in parsed.faults:
             document.report(None, "json", f"{document.name}: {fault}")
     return True
+
+
+def _lines_of_lists(body: bytes) -> bool:
+    """Say whether the first two lines are lists of their own, so that the file is lines and not one list."""
+    lines = body.split(b"\n", 2)[:2]
+    if len(lines) < 2 or not all(len(line) > 1 and line.startswith(b"[") for line in lines):
+        return False
+    for line in lines:
+        try:
+            parse(line)
+        except NotJson:
+            continue
+        return True
+    return False
 
 
 def _some_line_parses(body: bytes) -> bool:
