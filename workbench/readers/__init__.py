@@ -35,6 +35,7 @@ _BUILT_IN = (
     "tau_bench",
     "openhands",
     "gemini_cli",
+    "adk",
     "google_genai",
     "openai_responses",
     "anthropic",
