@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .errors import CounterError
-from .model import KINDS, MAIN, History, Message, Transcript, compact_json
+from .model import KINDS, MAIN, Call, History, Message, Prefix, ToolSpec, Transcript, compact_json
 from .tokens import choose
 from .tokens.base import Bools, Counter, Ints
 from .tokens.framing import Framing, framing_for
-from .tokens.measure import Flag, Progress
+from .tokens.measure import Flag, Progress, measure
 from .tokens.parts import KIND as KIND
 from .tokens.parts import count_parts
-from .tokens.reported import Reported, reported
+from .tokens.reported import Prompts, Reported, prompts, reported
 from .turns import TurnGroup, turn_groups
 
 if TYPE_CHECKING:
@@ -263,7 +263,35 @@ class Ledger:
     @property
     def reported(self) -> tuple[Reported, ...]:
         """What the provider reported for each call beside what is counted here, in the order of ``Transcript.calls``."""
-        return self.memo.get("reported", lambda: reported(self.transcript, self.message_tokens, lambda thread: int(self._outside(thread).sum())))
+        return self.memo.get("reported", lambda: reported(self.transcript, self.prompts))
+
+    @property
+    def prompts(self) -> Prompts:
+        """What is counted of each call's prompt, by kind: the columns of its sums are ``KINDS``."""
+        return self.memo.get("prompts", lambda: prompts(self.transcript, self.kind_tokens, self._outside_of))
+
+    def _outside_of(self, call: Call) -> Ints:
+        """Tokens by kind of what one recorded request held outside its messages, shape (len(KINDS),): by its prefix, where that is recorded."""
+        if call.prefix is None:
+            return self.memo.get(("outside", call.thread), lambda: self._outside(call.thread))
+        leading = self.transcript.fixed(call.thread)
+        sent = leading if call.context is None else tuple(index for index in leading if index in call.context)
+        prefix = call.prefix
+        return self.memo.get(("outside", call.thread, id(prefix), sent), lambda: self._outside_by(prefix, sent))
+
+    def _outside_by(self, prefix: Prefix, sent: tuple[int, ...]) -> Ints:
+        system = list(prefix.system)
+        for index in sent:  # leading system messages stand in the prefix and in the context
+            text = self.transcript.messages[index].text
+            if text in system:
+                system.remove(text)
+        tools = [_tool_text(tool) for tool in prefix.tools]
+        tokens = measure(self.counter, [*system, *tools]).tokens
+        kinds = np.zeros(len(KINDS), np.int64)
+        kinds[KIND["system"]] = tokens[: len(system)].sum()
+        kinds[KIND["tools"]] = tokens[len(system) :].sum()
+        kinds[KIND["framing"]] = self.frame_rule.of_request(len(tools))
+        return kinds
 
     @property
     def unattributed(self) -> int | None:
@@ -299,6 +327,11 @@ class Ledger:
         from . import frames
 
         return frames.parts(self)
+
+
+def _tool_text(tool: ToolSpec) -> str:
+    """A tool's schema as it is counted."""
+    return compact_json([tool.name, tool.description, tool.parameters])
 
 
 def count(
@@ -344,7 +377,7 @@ def count(
     elif isinstance(counter, type) or not callable(getattr(counter, "count_texts", None)):
         raise CounterError(f"counter = {repr(counter)[:80]}: give a name ({', '.join(choose.NAMES)}) or a counter")
     framing = framing or framing_for(transcript.source.format, transcript.model)
-    tools = [compact_json([tool.name, tool.description, tool.parameters]) for tool in transcript.tools]
+    tools = [_tool_text(tool) for tool in transcript.tools]
     parts = count_parts(transcript.messages, counter, transcript.model, extra=[*transcript.system, *tools], progress=progress, cancel=cancel)
     system = len(transcript.system)
     return Ledger(
