@@ -20,15 +20,18 @@ def run(op: str, given: JSON) -> Any:
 def failed(op: str, given: JSON, error: kernel.KernelError) -> JSON:
     """What a failed case gives. A refresh that failed shows that it left the messages as they were."""
     output: JSON = {"error": {"code": error.code, "message": error.message}}
-    return {**output, "messages_after": given["messages"]} if op == "refresh_system" else output
+    return {**output, "messages_after": given.get("messages", [])} if op == "refresh_system" else output
 
 
 def _messages(given: list[JSON]) -> list[kernel.Message]:
-    return [kernel.Message(**message) for message in given]
+    return [kernel.Message(message["role"], message["text"]) for message in given]
 
 
 def _items(given: JSON) -> list[kernel.ContextItem]:
-    return [kernel.ContextItem(**item) for item in given["context_items"]]
+    """The items; required and priority have defaults."""
+    return [
+        kernel.ContextItem(item["source"], item["content"], item.get("required", False), item.get("priority", 0)) for item in given.get("context_items", ())
+    ]
 
 
 def _shown(messages: list[kernel.Message]) -> JSON:
@@ -37,17 +40,19 @@ def _shown(messages: list[kernel.Message]) -> JSON:
 
 def _assemble(given: JSON) -> JSON:
     manager = kernel.ContextManager(given["max_messages"])
-    return _shown(manager.assemble(given["system_prompt"], _items(given), _messages(given["history"]), _messages(given["request_messages"])))
+    return _shown(
+        manager.assemble(given.get("system_prompt", ""), _items(given), _messages(given.get("history", [])), _messages(given.get("request_messages", [])))
+    )
 
 
 def _refresh_system(given: JSON) -> JSON:
     manager = kernel.ContextManager(given["max_messages"])
-    return _shown(manager.refresh_system(_messages(given["messages"]), given["system_prompt"], _items(given)))
+    return _shown(manager.refresh_system(_messages(given.get("messages", [])), given.get("system_prompt", ""), _items(given)))
 
 
 def _render_system(given: JSON) -> JSON:
     items = _items(given)
-    return {"system": kernel.render_system(given["system_prompt"], items), "order": [item.source for item in kernel.sorted_items(items)]}
+    return {"system": kernel.render_system(given.get("system_prompt", ""), items), "order": [item.source for item in kernel.sorted_items(items)]}
 
 
 def _truncate(given: JSON) -> JSON:
@@ -61,5 +66,5 @@ OPS: dict[str, Callable[[JSON], Any]] = {
     "refresh_system": _refresh_system,
     "render_system": _render_system,
     "truncate": _truncate,
-    "checkpoint": lambda given: {"text": kernel.checkpoint(_messages(given["history"]), given["dropped"])},
+    "checkpoint": lambda given: {"text": kernel.checkpoint(_messages(given.get("history", [])), given["dropped"])},
 }

@@ -11,6 +11,8 @@ from workbench.systems import agentd
 JSON = dict[str, Any]
 ERRORS = agentd.AgentdError
 NOW = 1_700_000_000_000
+WINDOW = 1000  # of a context where a case does not say
+KEEP_LAST = 8
 
 
 def run(op: str, given: JSON) -> Any:
@@ -68,7 +70,7 @@ def _needs_compaction(given: JSON) -> bool:
 
 
 def _append(given: JSON) -> JSON:
-    context = agentd.ContextState.new("root", given.get("model_window", 1000), _now(given))
+    context = agentd.ContextState.new("root", given.get("model_window", WINDOW), _now(given))
     after: list[int] = []
     for value in given["msgs"]:
         context.append(agentd.message_from_json(value), _now(given))
@@ -108,7 +110,7 @@ def _status(registry: agentd.Registry) -> list[JSON]:
 
 
 def _restore(given: JSON) -> JSON:
-    registry = agentd.Registry(given["model_window"])
+    registry = agentd.Registry(given.get("model_window", WINDOW))
     if given.get("existing_root"):
         registry.root(_now(given))
     lost = registry.restore((envelope["id"], envelope["state"]) for envelope in given["envelopes"])
@@ -118,7 +120,7 @@ def _restore(given: JSON) -> JSON:
 
 
 def _registry(given: JSON) -> JSON:
-    registry = agentd.Registry(given["model_window"])
+    registry = agentd.Registry(given.get("model_window", WINDOW))
     store = agentd.MemoryStore()
     log = [_acted(registry, store, action, _now(given)) for action in given["actions"]]
     return {"log": log, "status": _status(registry)}
@@ -165,12 +167,13 @@ def _plan_render(given: JSON) -> JSON:
 
 
 def _plan_create(given: JSON) -> JSON:
-    plan = agentd.create_plan(given["goal"], given["items"], _now(given), **{key: given[key] for key in ("max_items",) if key in given})
+    bound = {"max_items": given["max_items"]} if given.get("max_items") is not None else {}
+    plan = agentd.create_plan(given["goal"], given.get("items", []), _now(given), **bound)
     return _plan_shown(plan) | {"plan": agentd.plan_json(plan)}
 
 
 def _plan_compaction(given: JSON) -> JSON | None:
-    compaction = agentd.plan_compaction(_state(given), given["keep_last"], given.get("target_tokens"))
+    compaction = agentd.plan_compaction(_state(given), given.get("keep_last", KEEP_LAST), given.get("target_tokens"))
     if compaction is None:
         return None
     return {"fold": compaction.fold, "version": compaction.version, "input": compaction.input, "output_schema": compaction.output_schema}
@@ -180,7 +183,7 @@ def _compaction(given: JSON) -> tuple[agentd.ContextState, agentd.Compaction]:
     """A context that was restored, so recounted, and its compaction, perhaps with a number that no longer fits."""
     context = _state(given)
     context.recount()
-    compaction = agentd.plan_compaction(context, given["keep_last"], given.get("target_tokens"))
+    compaction = agentd.plan_compaction(context, given.get("keep_last", KEEP_LAST), given.get("target_tokens"))
     if compaction is None:
         raise ValueError("nothing to compact")
     forced = {"fold": given.get("force_fold", compaction.fold), "version": given.get("force_version", compaction.version)}
@@ -211,7 +214,7 @@ OPS: dict[str, Callable[[JSON], Any]] = {
     "summary_render": _summary_render,
     "summary_absorb": _summary_absorb,
     "needs_compaction": _needs_compaction,
-    "new": lambda given: _shown(agentd.ContextState.new(given["kind"], given["model_window"], _now(given))),
+    "new": lambda given: _shown(agentd.ContextState.new(given["kind"], given.get("model_window", WINDOW), _now(given))),
     "append": _append,
     "recount": _recount,
     "slice": lambda given: {"slice": [agentd.message_json(message) for message in _state(given).slice(_now(given))]},

@@ -28,12 +28,16 @@ def _config(given: JSON) -> scv.Config:
     return scv.Config(**given.get("config", {}))
 
 
+def _bytes_per_token(given: JSON) -> int:
+    return int(given.get("bytes_per_token", scv.Config().bytes_per_token))
+
+
 def _messages(values: list[JSON]) -> list[scv.Message]:
     return [scv.from_json(value) for value in values]
 
 
 def _tools(given: JSON) -> list[scv.Tool]:
-    return [scv.Tool(tool["name"], tool["description"], tool["parameters"]) for tool in given["tools"]]
+    return [scv.Tool(tool["name"], tool["description"], tool["parameters"]) for tool in given.get("tools", ())]
 
 
 def _json(message: scv.Message) -> Any:
@@ -53,7 +57,7 @@ def _new(given: JSON) -> Any:
 def _estimated_tokens(given: JSON) -> Any:
     message = scv.from_json(given["message"])
     text = scv.message_json(message)
-    return {"json": text, "bytes": rustjson.utf8_len(text), "tokens": scv.estimated_tokens(message, given["bytes_per_token"])}
+    return {"json": text, "bytes": rustjson.utf8_len(text), "tokens": scv.estimated_tokens(message, _bytes_per_token(given))}
 
 
 def _groups(given: JSON) -> Any:
@@ -66,7 +70,7 @@ def _summarize(given: JSON) -> Any:
 
 
 def _fit_history_note(given: JSON) -> Any:
-    fitted = scv.fit_history_note(given["content"], given["available_tokens"], given["bytes_per_token"])
+    fitted = scv.fit_history_note(given["content"], given["available_tokens"], _bytes_per_token(given))
     return None if fitted is None else {"message": _json(fitted[0]), "tokens": fitted[1]}
 
 
@@ -74,14 +78,14 @@ def _static_tokens(given: JSON) -> Any:
     bytes_per_token = _config(given).bytes_per_token
     size = rustjson.utf8_len(scv.tools_json(_tools(given)))
     return {
-        "system_tokens": scv.tokens_of(rustjson.utf8_len(given["system_prompt"]), bytes_per_token),
+        "system_tokens": scv.tokens_of(rustjson.utf8_len(given.get("system_prompt", "")), bytes_per_token),
         "tools_bytes": size,
         "tools_tokens": scv.tokens_of(size, bytes_per_token),
     }
 
 
 def _select(given: JSON) -> Any:
-    chosen = scv.select(_config(given), given["system_prompt"], _tools(given), _messages(given["history"]))
+    chosen = scv.select(_config(given), given.get("system_prompt", ""), _tools(given), _messages(given.get("history", [])))
     return {
         "messages": [_json(message) for message in chosen.messages],
         "before_tokens": chosen.before_tokens,
