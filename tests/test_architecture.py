@@ -15,8 +15,8 @@ from tests.shared import ROOT
 
 PACKAGE = ROOT / "workbench"
 _ORDER = """
-errors model turns validity tokens readers ledger systems notes policies writers cache pricing layout replay losses sweep tune
-frames figures widgets report launch cli checks __main__
+errors model turns validity tokens readers ledger systems calibration notes policies writers cache pricing layout replay losses sweep tune
+estimates frames figures widgets report launch cli checks __main__
 """
 #: Each layer imports only from those before it.
 LAYERS = _ORDER.split()

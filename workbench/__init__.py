@@ -18,6 +18,7 @@ _WHERE = {
     "read": "readers",
     "read_all": "readers",
     "count": "ledger",
+    "calibrate": "calibration",
     "Ledger": "ledger",
     "select": "policies",
     "compare": "frames",
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from . import policies as policies
     from . import readers as readers
     from . import tokens as tokens
+    from .calibration import calibrate as calibrate
     from .errors import WorkbenchError as WorkbenchError
     from .frames import compare as compare
     from .ledger import Ledger as Ledger

@@ -17,6 +17,7 @@ from .errors import CounterError
 from .model import KINDS, MAIN, Call, History, Message, Prefix, ToolSpec, Transcript, compact_json
 from .tokens import choose
 from .tokens.base import Bools, Counter, Ints
+from .tokens.calibrated import CalibratedCounter
 from .tokens.framing import Framing, framing_for
 from .tokens.measure import Flag, Progress, measure
 from .tokens.parts import KIND as KIND
@@ -237,6 +238,10 @@ class Ledger:
 
     def _outside(self, thread: str) -> Ints:
         """Tokens by kind of what a request holds outside its messages, shape (len(KINDS),)."""
+        kinds = self._outside_recorded(thread)
+        return self.counter.fixed(kinds, thread) if isinstance(self.counter, CalibratedCounter) else kinds
+
+    def _outside_recorded(self, thread: str) -> Ints:
         kinds = np.zeros(len(KINDS), np.int64)
         kinds[KIND["framing"]] = self.frame_rule.per_request
         if thread == MAIN:  # what a subagent was given as system text and tools is not recorded
@@ -272,8 +277,15 @@ class Ledger:
 
     def _outside_of(self, call: Call) -> Ints:
         """Tokens by kind of what one recorded request held outside its messages, shape (len(KINDS),): by its prefix, where that is recorded."""
+        kinds = self._outside_sent(call)
+        if isinstance(self.counter, CalibratedCounter):
+            kinds = kinds.copy()
+            kinds[KIND["framing"]] += self.counter.overhead(call.thread, call.index)  # may be negative: counted, but not sent
+        return kinds
+
+    def _outside_sent(self, call: Call) -> Ints:
         if call.prefix is None:
-            return self.memo.get(("outside", call.thread), lambda: self._outside(call.thread))
+            return self.memo.get(("outside", call.thread), lambda: self._outside_recorded(call.thread))
         leading = self.transcript.fixed(call.thread)
         sent = leading if call.context is None else tuple(index for index in leading if index in call.context)
         prefix = call.prefix

@@ -2,6 +2,7 @@
 
 from .base import Counter, RatioCounter
 from .bpe import TiktokenCounter
+from .calibrated import CalibratedCounter, Overhead
 from .choose import NAMES, counter_for, get
 from .measure import Cancelled, Measured, measure
 from .scaled import ScaledCounter
@@ -10,9 +11,11 @@ from .vocabulary import preload
 
 __all__ = [
     "NAMES",
+    "CalibratedCounter",
     "Cancelled",
     "Counter",
     "Measured",
+    "Overhead",
     "RatioCounter",
     "ScaledCounter",
     "TiktokenCounter",
