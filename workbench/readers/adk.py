@@ -119,7 +119,7 @@ class _Session:
     def read(self, events: list[tuple[int, Any]]) -> None:
         """Read all events: the record of each, and the event."""
         for place, (number, event) in enumerate(events, 1):
-            if not isinstance(event, dict) or not (_is_event(event) or "content" in event):
+            if not isinstance(event, dict) or not (_is_event(event) or isinstance(event.get("content"), dict)):
                 self.builder.skip(number, "event", f"event {place}: not an event")
                 continue
             self.builder.account(number, "metadata")
