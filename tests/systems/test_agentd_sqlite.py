@@ -555,6 +555,28 @@ def test_a_damaged_page_hides_only_the_records_on_it(tmp_path):
     }
 
 
+def test_a_damaged_schema_is_told_even_where_its_words_are_no_text(tmp_path):
+    path = tmp_path / "contexts.db"
+    with SqliteStore(path) as store:
+        registry = Registry(1000)
+        registry.conversation("c", None, now=1)
+        registry.checkpoint(store)
+    content = path.read_bytes()
+    start = content.index(b"CREATE TABLE contexts")
+    told = set()
+    for at in range(start - 60, start + 60):
+        path.write_bytes(content[:at] + b"\xc3" + content[at + 1 :])
+        for log in tmp_path.glob("contexts.db-*"):
+            log.unlink()
+        try:
+            with SqliteStore(path) as store:
+                Registry(1000).load(store)
+        except StoreError as error:
+            told.add(str(error))
+    assert "contexts.db is damaged; replace it by a copy" in told
+    assert all(len(text.splitlines()) == 1 and text.startswith("contexts.db ") for text in told)
+
+
 @pytest.mark.parametrize("value", ["1", "1.5", "'text'", "x'ff'", "CAST(x'ff' AS TEXT)", "x''", "zeroblob(100)"])
 def test_a_record_of_another_type_is_lost_alone(tmp_path, value):
     path = tmp_path / "contexts.db"

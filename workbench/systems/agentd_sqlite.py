@@ -40,6 +40,9 @@ _OPEN = ("cannot be opened", "check that its folder exists and that both can be 
 _WRITTEN = ("cannot be written", "nothing was changed: make room or give the right to write, and try again")
 _READ = ("cannot be read", "replace it by a copy")
 
+#: What is raised where a page is damaged; SQLite quotes a damaged schema in its message, which then may be no UTF-8.
+_DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
+
 _OVERTAKEN = "SELECT 1 FROM contexts WHERE id = ? AND generation > ? AND writer <> ?"
 
 
@@ -180,16 +183,17 @@ class SqliteStore:
         query = "SELECT rowid, CAST(id AS BLOB) FROM contexts {} ORDER BY id"
         try:
             return self._db.execute(query.format("")).fetchall()
-        except sqlite3.DatabaseError:
+        except _DAMAGE:
             return self._db.execute(query.format("NOT INDEXED")).fetchall()
 
     def _read(self, row: int, key: bytes) -> Record:
         try:
             name = key.decode("utf-8", "surrogatepass")
-            found = self._db.execute("SELECT CAST(state AS BLOB) FROM contexts WHERE rowid = ?", (row,)).fetchone()
         except UnicodeDecodeError:
             return Record(key.decode("utf-8", "backslashreplace"), None)
-        except sqlite3.DatabaseError:
+        try:
+            found = self._db.execute("SELECT CAST(state AS BLOB) FROM contexts WHERE rowid = ?", (row,)).fetchone()
+        except _DAMAGE:
             return Record(name, None)
         return Record(name, found[0] if found else None)
 
@@ -208,14 +212,14 @@ class SqliteStore:
     def _reported(self, failed: tuple[str, str]) -> Iterator[None]:
         try:
             yield
-        except (OSError, OverflowError, sqlite3.Error) as error:
+        except (OSError, OverflowError, sqlite3.Error, UnicodeDecodeError) as error:
             self._refuse(failed, error)
 
     def _refuse(self, failed: tuple[str, str], error: Exception) -> NoReturn:
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_NOTADB:
             raise StoreError(_NO_DATABASE.format(self._name)) from error
-        if code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT:
+        if (code is not None and code & 0xFF == sqlite3.SQLITE_CORRUPT) or isinstance(error, UnicodeDecodeError):
             raise StoreError(f"{self._name} is damaged; replace it by a copy") from error
         if _is_busy(error):
             raise StoreError(f"{self._name} is in use by another program; try again") from error
