@@ -203,6 +203,16 @@ def test_the_mapping():
     assert as_messages(view, (deep,))[0].content == "[" * 100_000
 
 
+@pytest.mark.parametrize("flag", [META, COMPACT_SUMMARY])
+def test_a_harness_row_or_a_summary_is_a_note_whatever_its_role(flag):
+    rows = (("user", "hi"), ("assistant", "recap"), ("system", "rules"))
+    messages = tuple(Message(at, "", role, (Text(text),), flags=frozenset({flag} if at else ())) for at, (role, text) in enumerate(rows))
+    view = counted(Transcript("t", Source("t"), messages)).view()
+    assert as_messages(view, view.messages) == [agentd.User("hi"), agentd.Note("recap"), agentd.Note("rules")]
+    call = Message(1, "", "assistant", (ToolCall("a", "read", {}, "{}"),), flags=frozenset({flag}))
+    assert isinstance(as_messages(view, (call,))[0], agentd.Assistant)
+
+
 def test_the_steps_say_what_was_weighed():
     view = counted(chat(16)).view()
     chosen = policies.select(view.ledger, Agentd(target=60), Budget(700))

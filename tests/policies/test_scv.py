@@ -164,6 +164,14 @@ def chat(turns, size=60):
     return conversation(*rows)
 
 
+@pytest.mark.parametrize("flag", ["meta", "compact_summary"])
+def test_a_harness_row_or_a_summary_is_a_history_note_whatever_its_role(flag):
+    rows = (("user", "hi"), ("assistant", "recap"), ("system", "rules"))
+    messages = tuple(Message(at, "", role, (Text(text),), flags=frozenset({flag} if at else ())) for at, (role, text) in enumerate(rows))
+    history = as_scv(counted(Transcript("t", Source("t"), messages)).view())[2]
+    assert history == [scv.Message("user", "hi"), scv.Message("history_note", "recap"), scv.Message("history_note", "rules")]
+
+
 def test_the_steps_say_what_was_weighed():
     ledger = counted(chat(16))
     chosen = policies.select(ledger, Scv(summary_max_chars=300), Budget(700, 20, 20))

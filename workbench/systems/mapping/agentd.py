@@ -9,7 +9,7 @@ from ...model import Message as Canonical
 from ...turns import starts_turn
 from .. import agentd
 from ..rustjson import loads
-from .common import arguments, result_names
+from .common import arguments, is_aside, result_names
 
 
 def as_messages(view: View, messages: Sequence[Canonical]) -> list[agentd.Msg]:
@@ -28,6 +28,8 @@ def as_message(message: Canonical, names: Mapping[int, str]) -> agentd.Msg:
     ts = max(message.ts or 0, 0)
     if starts_turn(message):
         return agentd.User(message.text, ts=ts)
+    if is_aside(message):
+        return agentd.Note(message.text, ts)
     if message.role == "assistant":
         calls = tuple(agentd.ToolCall(call.id, call.name, arguments(call)) for call in message.calls)
         return agentd.Assistant(message.text or None, calls, ts)

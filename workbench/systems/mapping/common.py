@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ledger import View
-from ...model import MAIN, ToolCall, ToolSpec
+from ...model import COMPACT_SUMMARY, MAIN, META, Message, ToolCall, ToolSpec
 from ...turns import called_names, starts_turn
 
 
@@ -26,6 +26,20 @@ def tool_specs(view: View) -> tuple[ToolSpec, ...]:
 def arguments(call: ToolCall) -> object:
     """The arguments as a JSON value; what is no JSON is a string."""
     return call.arguments_raw if call.arguments is None and call.arguments_raw.strip() != "null" else call.arguments
+
+
+def is_aside(message: Message) -> bool:
+    """Say whether a message is nobody's turn of speech: a row of the harness, or the summary of a real compaction, whatever its role.
+
+    Examples
+    --------
+    >>> is_aside(Message(0, "", "assistant", (), flags=frozenset({"compact_summary"})))
+    True
+    """
+    return bool(message.flags & _ASIDE) and message.result is None and not message.calls
+
+
+_ASIDE = frozenset({META, COMPACT_SUMMARY})
 
 
 def result_names(view: View) -> dict[int, str]:

@@ -9,7 +9,7 @@ from ...model import Media, join_text
 from ...model import Message as Canonical
 from ...turns import starts_turn
 from .. import scv
-from .common import arguments, prompt_text, result_names, tool_specs
+from .common import arguments, is_aside, prompt_text, result_names, tool_specs
 
 
 def as_scv(view: View) -> tuple[str, list[scv.Tool], list[scv.Message]]:
@@ -32,7 +32,7 @@ def _message(message: Canonical, names: dict[int, str]) -> scv.Message:
     if starts_turn(message):
         images = tuple(scv.Image(part.sha256 or "", part.mime or "") for part in message.parts if type(part) is Media and part.kind == "image")
         return scv.Message("user", message.text, images=images)
-    if message.role == "assistant":
+    if message.role == "assistant" and not is_aside(message):
         return scv.Message("assistant", message.text, tool_calls=tuple(scv.ToolCall(call.id, call.name, arguments(call)) for call in message.calls))
     result = message.result
     if result is not None:
