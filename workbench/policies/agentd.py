@@ -20,6 +20,7 @@ from ..model import Message, Text
 from ..notes.structured import reader
 from ..notes.structured_fill import LISTS, Filled, fill
 from ..systems.agentd import Summary, estimate
+from ..tokens.base import Ints
 from .agentd_log import log
 from .agentd_state import Fold, State, measure
 from .base import Event, Fate, Note, PolicyInfo, Request, Selection, Steps, check_params, kept_items, make_selection, param, row_indices
@@ -100,6 +101,10 @@ class Agentd:
         text = "" if end.summary.is_empty() else end.summary.render()
         fold = Fold(start, grown, end, full, resumed)
         return self._send(request, fold, text)
+
+    def own_costs(self, view: View) -> tuple[int, Ints]:
+        """Its own estimate of each row; it has none of the fixed part. See `own.own_costs`."""
+        return 0, np.concatenate([np.zeros(view.lead, np.int64), np.diff(measure(view).sums)])
 
     def _fold(self, request: Request, grown: State, first: int) -> State:
         """The context after its messages up to row `first` of the history were folded: the original's apply."""

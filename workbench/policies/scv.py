@@ -104,6 +104,11 @@ class Scv:
         bill = _Bill(self, request.view)
         return request.budget.reserve_output_tokens + request.budget.safety_margin_tokens + bill.least
 
+    def own_costs(self, view: View) -> tuple[int, Ints]:
+        """Its own estimate of the fixed part, and of each row beside that. See `own.own_costs`."""
+        bill = _Bill(self, view)
+        return bill.fixed, np.concatenate([np.zeros(view.lead, np.int64), bill.costs])
+
     def _nothing(self, request: Request) -> Selection:
         view = request.view
         lead = len(view.indices)  # leading system messages at the most

@@ -34,7 +34,23 @@ from ..systems.rusttext import head
 from ..systems.vak_assemble import PACKET_CHARS
 from ..systems.vak_workset import LEAST_PACKET_BYTES
 from ..tokens.base import Ints
-from .base import Edited, Event, Fate, Item, Note, PolicyInfo, Request, Selection, Steps, check_params, kept_items, make_selection, param, row_indices
+from .base import (
+    DEFAULT_BUDGET,
+    Edited,
+    Event,
+    Fate,
+    Item,
+    Note,
+    PolicyInfo,
+    Request,
+    Selection,
+    Steps,
+    check_params,
+    kept_items,
+    make_selection,
+    param,
+    row_indices,
+)
 from .vak_costs import CARD, FULL, PACKET, Costs, Planned, cards_of, plan
 from .vak_log import log
 
@@ -140,6 +156,11 @@ class Vak:
         planned = plan(self, view, costs)
         packet = self._packet(view, costs, planned)
         return self._selection(request, costs, planned, packet)
+
+    def own_costs(self, view: View) -> tuple[int, Ints]:
+        """Its own estimate of the fixed part (prefix and tail), and of each row beside that. See `own.own_costs`."""
+        costs = Costs(self, view, DEFAULT_BUDGET)
+        return costs.prefix + costs.tail, np.concatenate([np.zeros(view.lead, np.int64), costs.rows])
 
     def smallest_window(self, request: Request) -> int | None:
         """The smallest window at which it can choose; None if the horizon is too small for any."""

@@ -130,10 +130,11 @@ class Costs:
         self.ratio = policy.tokens_per_char
         self.prompt = profile.estimate_tokens(facts.prompt_bytes)
         self.prefix = profile.estimate_tokens(facts.prompt_bytes + facts.tools_bytes)
-        self.tail_text = policy.tail if request_row(view) is not None else ""
+        self.attached = _is_attached(view, policy.tail)
+        self.tail_text = "" if request_row(view) is None or self.attached else policy.tail
         self.tail = profile.estimate_tokens(utf8_len(self.tail_text))
-        rows = self.tokens(facts.sizes)
-        self.turns = np.add.reduceat(rows, facts.starts) if len(facts.starts) else rows
+        self.rows = self.tokens(facts.sizes)
+        self.turns = np.add.reduceat(self.rows, facts.starts) if len(facts.starts) else self.rows
         self.open = int(self.turns[-1]) if len(self.turns) else 0
         self.least = self.prefix + self.tail + self.open
         if policy.learn_turns:
@@ -156,6 +157,13 @@ class Costs:
         while size > 0 and vak.round_half_away(size * self.ratio) > room:
             size -= 1
         return size
+
+
+def _is_attached(view: View, tail: str) -> bool:
+    """Whether the newest person's message carries the tail already, as it does in what this policy sent."""
+    row = request_row(view)
+    first = None if row is None else next((part for part in view.messages[row].parts if type(part) is Text), None)
+    return bool(tail) and first is not None and first.text == tail
 
 
 @dataclass(frozen=True)
