@@ -1,5 +1,7 @@
 """The kernel policy is the original on the mapped messages, on any transcript."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -124,6 +126,18 @@ def test_what_is_no_context_item_is_refused_in_one_line(text):
     with pytest.raises(PolicyError, match="context_items") as raised:
         Kernel(context_items=text)
     assert "\n" not in str(raised.value)
+
+
+@given(transcript=transcripts(), slots=st.integers(2, 6))
+@settings(max_examples=60, deadline=None)
+def test_context_items_are_not_added_to_what_has_them(transcript, slots):
+    policy = Kernel(max_messages=slots, context_items='[{"source": "a", "content": "one"}]')
+    chosen = policies.select(counted(transcript), policy)
+    for _ in range(2):
+        sent = tuple(replace(message, index=index) for index, message in enumerate(chosen.messages))
+        again = policies.select(counted(replace(transcript, messages=sent, compactions=())), policy)
+        assert again.messages == sent
+        chosen = again
 
 
 @pytest.mark.parametrize("name", notes.NAMES)

@@ -263,6 +263,24 @@ def test_the_tail_stands_before_the_directives_text():
     assert any("nothing to attach the tail to" in step.text for step in nobody.steps)
 
 
+@given(transcript=transcripts(), window=st.sampled_from((100, 400, 2_000)))
+@settings(max_examples=60, deadline=None)
+def test_the_tail_is_not_attached_to_what_has_it(transcript, window):
+    policy = Vak(temporal="now", thread="T")
+    try:
+        chosen = policies.select(counted(transcript), policy, Budget(window, 0, 0))
+    except BudgetError:
+        return
+    for _ in range(2):
+        sent = tuple(replace(message, index=index) for index, message in enumerate(chosen.messages))
+        again = policies.select(counted(replace(transcript, messages=sent, compactions=())), policy, Budget(window, 0, 0))
+        assert again.messages == sent
+        assert again.own_after <= window
+        if any(map(starts_turn, sent)):
+            assert "the newest person's message carries the tail already" in [step.text for step in again.steps]
+        chosen = again
+
+
 def test_relevance_brings_back_an_old_turn_and_passes_over_a_large_one():
     rows = [("user", "Where is the zebra config? Tell me."), ("assistant", "In etc.")]
     rows += [("user", "Large. " * 60), ("assistant", "done " * 60)]

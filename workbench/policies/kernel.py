@@ -101,8 +101,12 @@ class Kernel:
         return Note(Message(-1, "", "note", (Text(draft.text),), thread=view.thread), row_indices(view)[rows.start : rows.stop], draft.quotes, "system")
 
     def _context(self, request: Request) -> tuple[Added, ...]:
+        """The system message that holds the items; none if the leading text ends with it already, as it does in what was sent."""
+        view = request.view
         text = render_system("", _items(self.context_items)).removeprefix("\n\n")
-        return (Added(Message(-1, "", "system", (Text(text),), thread=request.view.thread), "context items"),) if text else ()
+        if not text or (view.lead and view.messages[view.lead - 1].text == text):
+            return ()
+        return (Added(Message(-1, "", "system", (Text(text),), thread=view.thread), "context items"),)
 
 
 def _items(text: str) -> list[ContextItem]:
@@ -152,10 +156,12 @@ def _log(policy: Kernel, request: Request, at: int | None, dropped: int, note: N
         yield Step(f"no slot is left for the history: all {history:,} messages are dropped, and there is no checkpoint", indices[view.lead : at])
     else:
         first = view.lead + dropped
-        yield Step(f"{history:,} > {slots:,}: the oldest {dropped:,} are compacted; the checkpoint counts them", note.covers)
+        name, does = ("checkpoint", "counts them") if policy.note == "checkpoint" else (f"{policy.note} note", "stands for them")
+        yield Step(f"{history:,} > {slots:,}: the oldest {dropped:,} are compacted; the {name} {does}", note.covers)
         if note.quotes:
-            yield Step(f"the {policy.note} holds words of {'this message' if len(note.quotes) == 1 else 'these messages'}", note.quotes)
-        yield Step("the checkpoint takes the slot of the oldest message that still fitted: it is dropped, and nothing counts it", indices[first : first + 1])
+            yield Step(f"the {name} holds words of {'this message' if len(note.quotes) == 1 else 'these messages'}", note.quotes)
+        taken = indices[first : first + 1]
+        yield Step(f"the {name} takes the slot of the oldest message that still fitted: it is dropped, and nothing counts it", taken)
         yield Step(f"the newest {slots - 1:,} messages of the history keep their slots", indices[first + 1 : at])
     if at + 1 < len(indices):
         yield Step("added after the request was assembled: appended as it is, whatever the slots", indices[at + 1 :])

@@ -37,6 +37,8 @@ def log(policy: Vak, request: Request, costs: Costs, planned: Planned, packet: N
     yield Step(f"turn {last} is the current one, {costs.open:,} tokens: always sent in full", turns.messages(last))
     if costs.tail_text:
         yield Step(f"the tail, {costs.tail:,} tokens, is attached to the newest person's message", turns.messages(last)[:1])
+    elif costs.attached:
+        yield Step("the newest person's message carries the tail already", turns.messages(last)[:1])
     elif policy.tail:
         yield Step("no person has spoken, so there is nothing to attach the tail to")
     if not last:
