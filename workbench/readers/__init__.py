@@ -38,6 +38,7 @@ _BUILT_IN = (
     "adk",
     "google_genai",
     "openai_responses",
+    "openai_agents",
     "sharegpt",
     "anthropic",
     "langchain",

@@ -67,6 +67,8 @@ class Document:
         What was wrong, in order.
     rest : iterator or None
         Lines that are not parsed yet, if only the head was asked for; `complete` and `stream` parse them.
+    opened : dict
+        What readers of a file that is no text opened to detect it, for those who read it: see `database`.
     """
 
     path: Path
@@ -79,6 +81,7 @@ class Document:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     encoding: str = "utf-8"
     rest: Iterator[tuple[int, bytes]] | None = None
+    opened: dict[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
