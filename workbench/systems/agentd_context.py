@@ -162,7 +162,8 @@ def context_from_json(value: Any) -> ContextState:
         No object, or something in it that is not what it should be.
     """
     read = fields(value, "struct ContextState", _FIELDS)
-    return ContextState(**{key: list(part) if key in ("messages", "skills") else part for key, part in read.items()})
+    lists: dict[str, Any] = {key: list(read[key]) for key in ("messages", "skills") if key in read}
+    return ContextState(**{**read, **lists})
 
 
 def _skill(value: Any) -> Skill:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -99,7 +99,7 @@ def to_json(message: Message) -> dict[str, Any]:
     return {"role": message.role, "content": [_write(block) for block in message.content]}
 
 
-_READ = {
+_READ: dict[str, Callable[[JSON], Block]] = {
     "text": lambda block: Text(block["text"]),
     "thinking": lambda block: Thinking(block["text"], block.get("signature")),
     "tool_use": lambda block: ToolUse(block["id"], block["name"], block["input"]),
