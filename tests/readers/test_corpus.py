@@ -45,6 +45,11 @@ FORMATS = {
     "otel-genai",
     "langfuse",
     "har",
+    "langchain",
+    "pydantic-ai",
+    "google-adk",
+    "openai-agents",
+    "sharegpt",
 }
 #: Those of them whose records the manifest counts as we do.
 COUNTED = {
@@ -66,6 +71,10 @@ COUNTED = {
     "tau-bench",
     "otel-genai",
     "langfuse",
+    "langchain",
+    "pydantic-ai",
+    "google-adk",
+    "sharegpt",
 }
 #: A file beside a session, not one.
 SIDECARS = {"claude-code/atif_make__subagents_agent-abc123.meta.json"}
@@ -95,6 +104,11 @@ SEEDS = (
     "openclaw/agent-sessions__openclaw_large.jsonl",
     "gemini-cli/agent-sessions__gemini_large.json",
     "google-genai/pydantic-ai__test_google_model_web_search_tool.http.json",
+    "langchain/GENERATED__dumpd.json",
+    "langchain/GENERATED__convert_to_openai_messages.json",
+    "pydantic-ai/GENERATED__all_messages.json",
+    "google-adk/GENERATED__session.json",
+    "sharegpt/LLaMA-Factory__mllm_demo.json",
 )
 ODD: tuple[Any, ...] = (
     None, [], {}, 0, -1, 1e308, 10**30, True, "", "\ud800", "x" * 50_000, [[[[[[]]]]]], [None], [{}], {"type": []}, {"": {}}, [7], {"id": 5, "type": "message"},

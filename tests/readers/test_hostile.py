@@ -49,6 +49,10 @@ _OTHERS = (
     "langfuse/*koog*.json",
     "langfuse/*langgraph*.json",
     "har/*.har",
+    "langchain/*dump*.json",
+    "pydantic-ai/*.json",
+    "google-adk/*session.json",
+    "sharegpt/*multimodal*",
 )
 
 
