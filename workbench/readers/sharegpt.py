@@ -105,7 +105,9 @@ def _talk(row: Any) -> _Talk | None:
         return _Talk(turns) if (turns := _turns(row)) else None
     if not isinstance(row, dict):
         return None
-    turns = next((turns for key in _TALKS if (turns := _turns(row.get(key)))), [])
+    turns = next((turns for key in _TALKS if key in row and (turns := _turns(row[key]))), [])
+    if turns and "chosen" not in row and "rejected" not in row:
+        return _Talk(turns)
     chosen, rejected = (_turns(row.get(key), "" if isinstance(row.get(key), list | dict) else "assistant") for key in ("chosen", "rejected"))
     if not turns and (asked := row.get("prompt")) is not None and (chosen or rejected or row.get("completion") is not None):
         turns = _turns(asked, "" if isinstance(asked, list | dict) else "user")
@@ -237,4 +239,5 @@ def _row(builder: Builder, talk: _Talk, row: Mapping[str, Any], number: int, own
         thread = builder.thread("rejected", "branch")
         for turn in talk.rejected:
             turns.add(turn, thread=thread, parent=asked - 1 if asked else None)
-    builder.count_to(TURN + builder.total)
+    if turns.count > builder.total:
+        builder.count_to(TURN + builder.total)

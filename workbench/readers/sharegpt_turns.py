@@ -41,6 +41,8 @@ ROLES: dict[str, Role] = {
     "function": "tool",
 }
 _CALLS = frozenset({"function_call", "tool_call", "tool_calls"})
+#: Who says what, and nothing beside it that a model reads.
+_PLAIN = frozenset({"from", "role", "speaker", "value", "content", "text", "loss_weight", "weight", "id", "timestamp"})
 #: A turn is accounted for under its place beyond this number: smaller ones are the numbers of rows.
 TURN = 1 << 40
 #: A mark in the text that stands for the next of a row's media, and the columns that hold them.
@@ -49,12 +51,18 @@ _MARKS = {"<image>": ("image", ("images", "image")), "<video>": ("video", ("vide
 
 def speaker(turn: Any) -> str:
     """Who speaks, as the source has it; ``""`` if it does not say."""
-    return string(turn.get("from"), turn.get("role"), turn.get("speaker")).strip().lower() if isinstance(turn, dict) else ""
+    if type(turn) is not dict:
+        return ""
+    name = turn.get("from") or turn.get("role") or turn.get("speaker")
+    return name if type(name) is str and name in ROLES else string(turn.get("from"), turn.get("role"), turn.get("speaker")).strip().lower()
 
 
 def said(turn: Mapping[str, Any]) -> Any:
     """What is said."""
-    return next((turn[key] for key in ("value", "content", "text") if turn.get(key) is not None), None)
+    for key in ("value", "content", "text"):
+        if (value := turn.get(key)) is not None:
+            return value
+    return None
 
 
 def is_turn(value: Any) -> bool:
@@ -131,9 +139,11 @@ class Turns:
                 self._report("call", f"{where}: a call that cannot be read, kept as text")
             parts = [*calls] or self._parts(value, where)
         else:
-            beside = parts_of({**turn, "content": None}, "assistant")
-            parts = [part for part in beside if type(part) is Reasoning]
-            parts += [*self._parts(value, where), *(part for part in beside if type(part) is not Reasoning)]
+            parts = self._parts(value, where)
+            if not turn.keys() <= _PLAIN:
+                beside = parts_of({**turn, "content": None}, "assistant")
+                parts[:0] = [part for part in beside if type(part) is Reasoning]
+                parts += [part for part in beside if type(part) is not Reasoning]
         for part in parts:
             if type(part) is ToolCall:
                 if part.id:
