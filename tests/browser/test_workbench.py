@@ -222,7 +222,9 @@ def test_panels_keys_themes_and_an_infeasible_budget(notebook: Callable[..., Not
     page.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
     page.wait_for_selector(".cw-figure .hoverlayer .hovertext")
     page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
-    book.becomes("w.selected", book.python("w.ledger.view().turns[round([t for t in w.bottom.panels['turns'].figure.data if len(t.x or ())][-1].x[-1])].messages[0]"))
+    book.becomes(
+        "w.selected", book.python("w.ledger.view().turns[round([t for t in w.bottom.panels['turns'].figure.data if len(t.x or ())][-1].x[-1])].messages[0]")
+    )
     agree(book)
 
     # Dark, wide and narrow.
@@ -303,7 +305,9 @@ def test_b86_set_in_code_before_the_first_display(notebook: Callable[..., Notebo
     assert state["policy"] == "scv"
     assert state["counts"]["summarized"] > 0
     book.page.wait_for_selector(".cw-figure .bars path")
-    assert book.python("sum(sum(t.y) for t in w.bottom.panels['turns'].figure.data if t.marker.pattern.shape)") == book.python("w.selection.fate_tokens['summarized']")
+    assert book.python("sum(sum(t.y) for t in w.bottom.panels['turns'].figure.data if t.marker.pattern.shape)") == book.python(
+        "w.selection.fate_tokens['summarized']"
+    )
 
     # Closed, every view goes, and nothing of it stays in the kernel.
     book.python("[w.close(), box.layout.close(), box.close()]")

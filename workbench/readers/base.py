@@ -42,7 +42,10 @@ class Reader(Protocol):
     `Document.kind`) is asked about documents of those kinds only; any other about text: ``json`` and ``jsonl``.
     """
 
-    info: ReaderInfo
+    @property
+    def info(self) -> ReaderInfo:
+        """Name and summary; a plain attribute will do."""
+        ...
 
     def detect(self, document: Document) -> Match | None:
         """Say whether the content looks like this format; None if not. Looks at content, never at the name."""

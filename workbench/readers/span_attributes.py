@@ -231,7 +231,7 @@ def _conversation(held: Attributes, events: list[dict[str, Any]], memory: Memory
         return read_input(_json_contents(sent), memory), read_output(_json_contents(got))
     listed = decoded(held.get("events", "all_messages_events"))
     named = (
-        [mapping(event) for event in listed]
+        [dict(mapping(event)) for event in listed]
         if isinstance(listed, list)
         else [event for event in events if string(event.get("event.name")).startswith("gen_ai.")]
     )
