@@ -51,11 +51,13 @@ def check_equal(view, policy, budget):
         note = chosen.notes[0]
         assert note.covers == tuple(view.indices[lead : lead + removed].tolist())
         history, length = as_scv(view)[2], len(scv.header(removed))
-        inside = []  # by hand: the first character of each message's line stands in the note
+        inside = []  # by hand: the first character of each message's words stands in the note; of one without words the label
         for row in range(removed):
-            if length < len(notes[0]):
+            line, said = scv.extract(history[row]), history[row].content[-240:]
+            label = line[: len(line) - 1 - len(said)]
+            if length + len(label) + bool(said) <= len(notes[0]):
                 inside.append(int(view.indices[lead + row]))
-            length += len(scv.extract(history[row]))
+            length += len(line)
         assert list(note.quotes) == inside
     assert list(chosen.steps)
     event("note" if removed else "whole")
@@ -204,6 +206,13 @@ def test_a_cut_note_says_which_messages_it_only_counts():
     header_only = policies.select(ledger, Scv(summary_max_chars=20), Budget(420, 20, 20))
     assert header_only.notes[0].quotes == ()
     assert header_only.notes[0].message.text == "[SCV compacted 8 ear"
+
+
+@pytest.mark.parametrize(("reserve", "margin"), [(10**30, 0), (10**30, 1), (10**30 - 1, 1), (2**64, 10**30)])
+def test_reserve_and_margin_are_summed_exactly_however_large(reserve, margin):
+    with pytest.raises(BudgetError) as raised:
+        policies.select(counted(chat(2)), Scv(), Budget(10**30, reserve, margin))
+    assert raised.value.culprit == scv.RESERVE
 
 
 def test_only_the_newest_turn_left_and_the_note_fitted():

@@ -20,9 +20,10 @@ from ..ledger import View
 from ..model import Message as Canonical
 from ..model import Text as CanonicalText
 from ..notes import Draft
+from ..notes.extracts import said_at
 from ..systems import scv
 from ..systems.mapping.scv import as_messages, as_scv
-from ..systems.rustjson import add, char_bytes, utf8_len
+from ..systems.rustjson import char_bytes, utf8_len
 from ..tokens.base import Ints
 from .base import Event, Fate, Note, PolicyInfo, Request, Selection, Step, Steps, check_params, kept_items, make_selection, param, row_indices
 
@@ -70,9 +71,9 @@ class Scv:
         """
         bill = _Bill(self, request.view)
         budget = request.budget
-        spent = add(budget.reserve_output_tokens, budget.safety_margin_tokens)
-        available = budget.max_tokens - spent
+        available = budget.available  # exact: the original's sum stops at 64 bits, but its window is below that
         if available <= 0:
+            spent = budget.reserve_output_tokens + budget.safety_margin_tokens
             sizes = f"reserve and margin {spent:,} {_over(spent, budget.max_tokens)} window {budget.max_tokens:,}"
             raise BudgetError(bill.least, available, scv.RESERVE, detail=sizes)
         if not len(bill.costs):
@@ -183,18 +184,21 @@ class _Lines:
 
     text: str
     ends: Ints  # ends[i]: characters of the first i lines
+    said: Ints  # said[i]: characters up to the first of line i's words
     json_bytes: Ints  # json_bytes[c]: bytes of the first c characters inside a JSON string
 
 
 def _lines(view: View, chars: int) -> _Lines:
-    lines, ends = [], [0]
-    for message in view.messages[view.lead :]:
+    lines, ends, said = [], [0], []
+    for canonical in view.messages[view.lead :]:
         if ends[-1] >= chars:
             break
-        lines.append(scv.extract(as_messages(view, (message,))[0]))
+        message = as_messages(view, (canonical,))[0]
+        lines.append(scv.extract(message))
+        said.append(ends[-1] + said_at(message, lines[-1]))
         ends.append(ends[-1] + len(lines[-1]))
     text = "".join(lines)
-    return _Lines(text, np.array(ends, np.int64), np.concatenate([[0], np.cumsum(char_bytes(text))]))
+    return _Lines(text, np.array(ends, np.int64), np.array(said, np.int64), np.concatenate([[0], np.cumsum(char_bytes(text))]))
 
 
 class _Bill:
@@ -285,9 +289,8 @@ class _Bill:
         return draft
 
     def _quoted(self, count: int, chars: int) -> int:
-        """How many of the left-out messages have a character of their line in a note of this length."""
-        ends = self._lines.ends
-        return int(np.searchsorted(ends[: min(count, len(ends) - 1)], chars - int(_header_chars(np.array(count)))))
+        """How many of the left-out messages have words of theirs in a note of this length; see `said_at`."""
+        return int(np.searchsorted(self._lines.said[:count], chars - int(_header_chars(np.array(count))), "right"))
 
     def _tokens(self, sizes: Ints) -> Ints:
         return -(-sizes // self.bytes_per_token)
