@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import tracemalloc
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -258,3 +259,38 @@ def test_a_pipe_or_a_device_is_refused_before_it_can_hang(tmp_path: Path) -> Non
     for path in (tmp_path / "pipe.jsonl", Path(os.devnull)):
         with pytest.raises(ReadError, match=rf"^{path.name} is a pipe or a device, not a file"):
             readers.read(path)
+
+
+@pytest.mark.parametrize("first", ["", '{"type": "us\n', "er, the end of a record}\n", "\ufeff"])
+def test_lines_are_taken_from_the_file_and_not_kept(tmp_path: Path, first: str) -> None:
+    row = {"role": "user", "content": "long " * 20_000}
+    path = tmp_path / "long.jsonl"
+    path.write_text(first + (json.dumps(row) + "\n") * 100, "utf-8", newline="\n")
+    damaged = int(first.endswith("\n"))
+    tracemalloc.start()
+    document = open_document(path, head=10)
+    lines = sum(1 for _ in document.stream())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (lines, document.total, document.skipped) == (100, 100 + damaged, [1] * damaged)
+    assert peak < 3_500_000  # the file has 10 MB
+    path.rename(tmp_path / "closed.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"a": [\n{"b": 1}\n,{"b": 2}]}', "json"),
+        ('{"a":\n{"b": 1}\n}', "json"),
+        ('[{"a": 1}\n,\n{"a": 2}]', "json"),
+        ('{"a": 1}\n', "json"),
+        ('{"a": 1}\n\n', "json"),
+        ('{"a": 1}\n{', "jsonl"),
+        ('{"a": 1}\nx', "jsonl"),
+        ('{"a"\n{"a": 1}\n{"a": 1', "jsonl"),
+        ('\n{"a": 1}\n{"a": 1}', "jsonl"),
+    ],
+)
+def test_one_value_or_lines(tmp_path: Path, text: str, kind: str) -> None:
+    (tmp_path / "x").write_text(text, newline="\n")
+    assert open_document(tmp_path / "x").kind == kind

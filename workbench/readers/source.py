@@ -36,6 +36,10 @@ _MAGIC = (
     (b"\xff\xd8\xff", "a picture"),
     (b"\x7fELF", "a program"),
 )
+#: No plain text begins so: what is compressed, of another encoding, or no text.
+_NOT_PLAIN = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, *(magic for magic, _ in _MAGIC))
+#: Lines that are looked at to see that a file is one of lines, and bytes that are read ahead of them.
+_FIRST_LINES, _BUFFER = 20, 1 << 18
 MAX_DIAGNOSTICS = 1_000
 
 
@@ -150,15 +154,9 @@ def open_document(path: str | os.PathLike[str], *, head: int | None = None) -> D
     kind, size = _kind_of(file)
     if kind not in TEXT_KINDS:
         return Document(file, kind, size)
-    data = _bytes_of(file)
-    text = _utf8(data, file)
-    document = Document(file, "json", len(data), encoding="utf-16" if text is not data and not data.startswith(codecs.BOM_UTF8) else "utf-8")
-    if text.isspace() or not text:
-        raise ReadError(f"{file.name} is empty: nothing to read; give a file that holds a transcript")
-    if not _whole(document, text):
-        document.kind = "jsonl"
-        # A stream hands out the lines one by one: splitting would hold a second copy of the whole text.
-        document.rest = enumerate(io.BytesIO(text), 1)
+    start = _lines_from(file)
+    document = _read_whole(file) if start is None else Document(file, "jsonl", size, rest=_lines(file, start))
+    if document.rest is not None:
         _each(document, document.rest if head is None else islice(document.rest, head), "line")
         if head is None or not document.records:
             document.complete()
@@ -182,6 +180,65 @@ def _kind_of(file: Path) -> tuple[str, int]:
         raise ReadError(f"{file}: no such file; check the path") from None
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
+
+
+def _lines_from(file: Path) -> int | None:
+    """Where the lines of a file begin that is plainly one of lines; None if it has to be looked at as a whole.
+
+    So a long file is never in memory beside what is parsed of it: texts alone can take twice the bytes of their file.
+    """
+    complete = first_complete = False
+    start = 0
+    try:
+        with file.open("rb") as opened:
+            for number, line in enumerate(islice(opened, _FIRST_LINES)):
+                if number == 0:
+                    start = len(codecs.BOM_UTF8) if line.startswith(codecs.BOM_UTF8) else 0
+                    line = line[start:]
+                    if line[:1] == b"[" or not line.strip() or line.startswith(_NOT_PLAIN) or (line[:1] != b"{" and b"\x00" in line):
+                        return None
+                # Between two values of one JSON text there is a comma, so an object that ends with its line and is
+                # followed by another one is a line of its own; so is whatever is followed by anything, at the beginning.
+                if complete and (line.startswith(b"{") or (first_complete and number == 1 and line.strip())):
+                    return start
+                complete = line.startswith(b"{") and _is_json(line)
+                first_complete = complete if number == 0 else first_complete
+    except OSError as error:
+        raise _unreadable(file, error) from None
+    return None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        parse(line)
+    except NotJson:
+        return False
+    return True
+
+
+def _lines(file: Path, start: int) -> Iterator[tuple[int, bytes]]:
+    """Number and bytes of every line, read as they are asked for."""
+    try:
+        with file.open("rb", buffering=_BUFFER) as opened:
+            opened.seek(start)
+            yield from enumerate(opened, 1)
+    except OSError as error:
+        raise _unreadable(file, error) from None
+
+
+def _read_whole(file: Path) -> Document:
+    """Read a file at once: one JSON value, or lines that are compressed, or of another encoding, or damaged at their beginning."""
+    data = _bytes_of(file)
+    text = _utf8(data, file)
+    document = Document(file, "json", len(data), encoding="utf-16" if text is not data and not data.startswith(codecs.BOM_UTF8) else "utf-8")
+    del data  # a file in another encoding would stay in memory beside its text
+    if text.isspace() or not text:
+        raise ReadError(f"{file.name} is empty: nothing to read; give a file that holds a transcript")
+    if not _whole(document, text):
+        document.kind = "jsonl"
+        # The lines are handed out one by one: splitting would hold a second copy of the whole text.
+        document.rest = enumerate(io.BytesIO(text), 1)
+    return document
 
 
 def _unreadable(file: Path, error: Exception) -> ReadError:
@@ -222,16 +279,6 @@ def _utf8(data: bytes, file: Path) -> bytes:
 
 def _whole(document: Document, text: bytes) -> bool:
     """Read the file as one JSON value, if it is one."""
-    # A file of lines is by far the more common: look whether the first line is complete before parsing all. No copy
-    # of the whole text is made before that.
-    end = text.find(b"\n")
-    if text[:1] == b"{" and end > 0 and text[end : end + 100].strip():
-        try:
-            parse(text[:end])
-        except NotJson:
-            pass
-        else:
-            return False
     body = text.strip()
     first = body[:1]
     if first not in (b"[", b"{"):
