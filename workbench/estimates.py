@@ -145,12 +145,16 @@ def _counted(ledger: Ledger, counters: Sequence[Counter]) -> Estimates:
     """The part that no policy changes."""
     model = ledger.transcript.model
     rows = requests(ledger, model)
-    found = [Estimate(ledger.counter.label, "counter", rows.counted.astype(np.float64), isinstance(ledger.counter, CalibratedCounter))]
-    calibrated, problem, hidden = _calibrated(ledger, model)
+    calibrated, problem = _calibrated(ledger, model)
+    fitted = calibrated is ledger.counter
+    found = [Estimate(ledger.counter.label, "calibrated" if fitted else "counter", rows.counted.astype(np.float64), fitted)]
+    hidden = np.zeros(len(rows.calls))
     if calibrated is not None:
-        again = count(ledger.transcript, calibrated, framing=ledger.frame_rule)
-        found.append(Estimate(calibrated.label, "calibrated", requests(again, model).counted.astype(np.float64), True))
-        hidden = np.array([calibrated.overhead(ledger.transcript.calls[call].thread, call) for call in rows.calls.tolist()], np.float64)
+        calls = [ledger.transcript.calls[call] for call in rows.calls.tolist()]
+        hidden = np.array([calibrated.overhead(call.thread, call.index) for call in calls], np.float64)
+        if not fitted:
+            again = count(ledger.transcript, calibrated, framing=ledger.frame_rule)
+            found.append(Estimate(calibrated.label, "calibrated", requests(again, model).counted.astype(np.float64), True))
     for counter in counters:
         if counter.id != ledger.counter.id:
             other = requests(count(ledger.transcript, counter, framing=ledger.frame_rule), model)
@@ -158,21 +162,20 @@ def _counted(ledger: Ledger, counters: Sequence[Counter]) -> Estimates:
     sizes = requests(count(ledger.transcript, RatioCounter(1.0), framing=ledger.frame_rule), model).texts
     if len(rows.calls):
         found.append(Estimate(AVERAGE, "ratio", ewma(sizes, rows.reported)[1], True))
-    return Estimates(ledger, rows, tuple(found), sizes, hidden if len(hidden) else np.zeros(len(rows.calls)), calibrated, problem)
+    return Estimates(ledger, rows, tuple(found), sizes, hidden, calibrated, problem)
 
 
 def _counter(counter: str | Counter) -> Counter:
     return choose.get(counter) if isinstance(counter, str) else counter
 
 
-def _calibrated(ledger: Ledger, model: str | None) -> tuple[CalibratedCounter | None, str, Floats]:
-    none = np.zeros(0)
+def _calibrated(ledger: Ledger, model: str | None) -> tuple[CalibratedCounter | None, str]:
     if isinstance(ledger.counter, CalibratedCounter):
-        return ledger.counter, "", none
+        return ledger.counter, ""
     try:
-        return calibrate(ledger, model=model), "", none
+        return calibrate(ledger, model=model), ""
     except CounterError as error:
-        return None, str(error), none
+        return None, str(error)
 
 
 def own_tokens(policy: Policy, ledger: Ledger, rows: Requests) -> Floats | None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .estimates import Estimates, KindError
 from .frames import preview
-from .model import KINDS
+from .model import KINDS, MAIN
 from .policies.base import Fate, Selection
 from .tokens.base import Ints
 
@@ -193,4 +194,156 @@ LAYOUT: dict[str, Any] = {
     "yaxis": {"title": {"text": "tokens (hatched: removed)"}, "gridcolor": "rgba(128,128,128,.22)", "zeroline": False, "tickformat": ",d"},
     "hoverlabel": {"align": "left"},
     "dragmode": False,
+}
+
+
+#: Requests that are drawn: points of the figure's only trace of marks.
+POINTS = 150
+#: Lines that have a place in the figure, drawn or not.
+LINES = 6
+#: Lines of the estimates: colour, colour in the dark, dash. A policy or counter that is not here takes the last.
+_LINES: dict[str, tuple[str, str, str]] = {
+    "counter": ("#0072b2", "#4aa3df", "dash"),
+    "calibrated": ("#009e73", "#2bc79a", "solid"),
+    "scv": ("#d55e00", "#ee7733", "dot"),
+    "agentd": ("#b55f8f", "#d98bb7", "dashdot"),
+    "vak": ("#a87400", "#e69f00", "longdash"),
+    "": ("#7a7f88", "#a3a9b2", "longdashdot"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class EstimateLines:
+    """What the figure of estimates draws.
+
+    Parameters
+    ----------
+    at : int array, shape (points,)
+        Requests that are drawn, by their place among the reported ones.
+    lines : tuple of (str, str, array of shape (points,))
+        Name, place in the table of looks, tokens.
+    band : float
+        Relative half-width of the calibrated line's range; 0 without one.
+    hover : tuple of str
+        About each point.
+    """
+
+    at: Ints
+    reported: Ints
+    lines: tuple[tuple[str, str, Any], ...]
+    band: float
+    hover: tuple[str, ...]
+    kinds: tuple[KindError, ...]
+
+
+def estimate_lines(found: Estimates, *, hidden: bool = False, kinds: tuple[KindError, ...] = (), points: int = POINTS) -> EstimateLines:
+    """What to draw of estimates: all requests, or `points` of them, evenly, the first and the last among them.
+
+    Parameters
+    ----------
+    hidden : bool
+        Give every estimate what the file does not hold. See `Estimates.accuracy`.
+    """
+    count = len(found.reported)
+    at = np.unique(np.linspace(0, count - 1, min(count, points)).round().astype(np.int64)) if count else np.zeros(0, np.int64)
+    lines = []
+    for place, item in enumerate(found.estimates):
+        if item.source in ("calibrated", "policy") or place == 0:
+            tokens = item.tokens + (found.hidden if hidden and not item.whole else 0)
+            own = "counter" if place == 0 and item.source == "counter" else "calibrated" if item.source == "calibrated" else item.name
+            lines.append((item.name, own if own in _LINES else "", tokens[at]))
+    calls = [found.ledger.transcript.calls[call] for call in found.requests.calls[at].tolist()]
+    hover = tuple(
+        f"request {place + 1:,}{'' if call.thread == MAIN else ' · ' + label(call.thread[:_LABEL])}<br>reported: {tokens:,} tokens"
+        for place, call, tokens in zip(at.tolist(), calls, found.reported[at].tolist(), strict=True)
+    )
+    calibrated = found.calibrated is not None and any(source == "calibrated" for _, source, _ in lines)
+    return EstimateLines(at, found.reported[at], tuple(lines[:LINES]), found.calibrated.error if calibrated and found.calibrated else 0.0, hover, kinds)
+
+
+def estimate_traces(drawn: EstimateLines, dark: bool = False) -> list[dict[str, Any]]:
+    """The traces: the range, the estimates, what was reported, and the error by kind. Always in these places: what there is not is not visible."""
+    x = (drawn.at + 1).tolist()
+    best = next((values for _, look, values in drawn.lines if look == "calibrated"), None)
+    traces = [_range(x, best, drawn.band, dark)]
+    for name, look, values in drawn.lines:
+        colour, dim, dash = _LINES[look]
+        hover = [f"request {at:,}<br>{label(name[:_LABEL])}: {round(value):,} tokens" for at, value in zip(x, values.tolist(), strict=True)]
+        line = {"color": dim if dark else colour, "width": 2 if look == "calibrated" else 1.5, "dash": dash}
+        short = "calibrated" if look == "calibrated" else label(name[:_LABEL])
+        traces.append({"name": short, "x": x, "y": values.round().tolist(), "mode": "lines", "line": line, "hovertext": hover, "visible": True})
+    traces += [{"x": [], "y": [], "mode": "lines", "visible": False}] * (LINES - len(drawn.lines))
+    marker = {"color": "#e6e6e6" if dark else "#1f2328", "size": 4, "symbol": "circle-open"}
+    traces.append({"name": "reported", "x": x, "y": drawn.reported.tolist(), "mode": "markers", "marker": marker, "hovertext": list(drawn.hover)})
+    return [*traces, _kinds(drawn.kinds, dark)]
+
+
+def _range(x: list[int], best: Any, band: float, dark: bool) -> dict[str, Any]:
+    green = _LINES["calibrated"][int(dark)]
+    fill = {"fill": "toself", "fillcolor": f"rgba({int(green[1:3], 16)},{int(green[3:5], 16)},{int(green[5:], 16)},.18)", "line": {"width": 0}}
+    y = [] if best is None else [*(best * (1 + band)).round().tolist(), *(best * (1 - band)).round().tolist()[::-1]]
+    return {
+        "name": "its range",
+        "x": [*x, *x[::-1]] if y else [],
+        "y": y,
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "visible": bool(y),
+        **fill,
+    }
+
+
+def _kinds(kinds: tuple[KindError, ...], dark: bool) -> dict[str, Any]:
+    known = [(item.kind.replace("_", " "), item.tokens, item.factor, item.error or 0.0, item.kind) for item in kinds if item.factor]
+    return {
+        "name": "error by kind",
+        "x": [round(100 * (1 / factor - 1), 1) for _, _, factor, _, _ in known],
+        "y": [name for name, *_ in known],
+        "error_x": {"type": "data", "array": [round(200 * error / factor**2, 1) for _, _, factor, error, _ in known], "color": "#8a8f98"},
+        "mode": "markers",
+        "marker": {"color": [(DARK if dark else COLOURS)[kind] for *_, kind in known], "size": 10},
+        "hovertext": [f"{name}: {tokens:,} tokens counted<br>{factor:.2f} reported for one counted" for name, tokens, factor, _, _ in known],
+        "showlegend": False,
+        "visible": bool(known),
+        "xaxis": "x2",
+        "yaxis": "y2",
+    }
+
+
+def estimates(found: Estimates, *, hidden: bool = False, kinds: tuple[KindError, ...] = (), dark: bool = False) -> go.Figure:
+    """Estimates against what was reported, request by request; beside it the error of the ledger's counter by kind of message.
+
+    Parameters
+    ----------
+    hidden : bool
+        Give every estimate what the file does not hold.
+    kinds : tuple of KindError
+        As ``estimates.by_kind`` makes them.
+    """
+    import plotly.graph_objects as go
+
+    traces = [
+        go.Scatter(hovertemplate="%{hovertext}<extra></extra>" if "hovertext" in values else None, **values)
+        for values in estimate_traces(estimate_lines(found, hidden=hidden, kinds=kinds), dark)
+    ]
+    return go.Figure(traces, go.Layout(**ESTIMATE_LAYOUT))
+
+
+_AXIS: dict[str, Any] = {"gridcolor": "rgba(128,128,128,.22)", "zeroline": False}
+ESTIMATE_LAYOUT: dict[str, Any] = {
+    **{name: LAYOUT[name] for name in ("height", "autosize", "margin", "paper_bgcolor", "plot_bgcolor", "font", "legend", "hoverlabel", "dragmode")},
+    "hovermode": "closest",
+    "xaxis": {**_AXIS, "showgrid": False, "title": {"text": "reported requests, in order"}, "tickformat": ",d", "domain": [0, 0.68]},
+    "yaxis": {**_AXIS, "title": {"text": "prompt tokens"}, "tickformat": ",d", "rangemode": "tozero"},
+    "xaxis2": {
+        **_AXIS,
+        "title": {"text": "counter's error by kind (± 2 s.e.)"},
+        "ticksuffix": " %",
+        "domain": [0.8, 1],
+        "anchor": "y2",
+        "zeroline": True,
+        "zerolinecolor": "rgba(128,128,128,.8)",
+    },
+    "yaxis2": {**_AXIS, "showgrid": False, "anchor": "x2", "automargin": False, "autorange": "reversed"},
 }

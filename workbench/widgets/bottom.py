@@ -12,6 +12,7 @@ import traitlets
 from .assets import css, esm
 from .closing import close_whole
 from .compare import Compare
+from .estimate import Estimate
 from .layout import Layout
 from .session import Session
 from .turns import Turns
@@ -20,6 +21,7 @@ from .turns import Turns
 PANELS: tuple[tuple[str, str, Callable[[Session], Any]], ...] = (
     ("turns", "Turns", Turns),
     ("compare", "Compare", Compare),
+    ("estimate", "Estimate", Estimate),
     ("layout", "Layout", Layout),
 )
 
