@@ -93,6 +93,51 @@ def _codex_exec() -> Iterator[dict[str, Any]]:
             yield {"type": "item.completed", "item": {"id": f"item_{at - 1}", **item}}
 
 
+def _langchain() -> Iterator[dict[str, Any]]:
+    for at, (role, content) in enumerate(_rounds()):
+        message: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}, "name": None, "id": f"run-{at:08x}"}
+        if role == "user":
+            yield {"type": "human", "content": content, **message}
+        elif role == "tool":
+            yield {"type": "tool", "content": content[1], "tool_call_id": content[0], "artifact": None, "status": "success", **message}
+        else:
+            calls = [{"name": content[1], "args": content[2], "id": content[0], "type": "tool_call"}] if role == "call" else []
+            blocks = [{"type": "tool_use", "id": content[0], "name": content[1], "input": content[2]}] if role == "call" else content
+            spent = {"input_tokens": 1_000 + at, "output_tokens": 60, "total_tokens": 1_060 + at, "input_token_details": {"cache_read": 900}}
+            message["response_metadata"] = {"model_name": "claude-sonnet-4-5", "stop_reason": "end_turn"}
+            yield {"type": "ai", "content": blocks, "tool_calls": calls, "invalid_tool_calls": [], "usage_metadata": spent, **message}
+
+
+def _pydantic_ai() -> Iterator[dict[str, Any]]:
+    for at, (role, content) in enumerate(_rounds()):
+        beside = {"timestamp": _TS, "run_id": "5a0c", "conversation_id": "5a0c", "metadata": None}
+        if role == "user":
+            yield {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": content, "timestamp": _TS}], "instructions": "be brief", **beside}
+        elif role == "tool":
+            part = {"part_kind": "tool-return", "tool_name": "shell", "tool_call_id": content[0], "content": content[1], "timestamp": _TS}
+            yield {"kind": "request", "parts": [part], "instructions": "be brief", **beside}
+        else:
+            part = {"part_kind": "text", "content": content}
+            if role == "call":
+                part = {"part_kind": "tool-call", "tool_name": content[1], "args": content[2], "tool_call_id": content[0]}
+            spent = {"input_tokens": 1_000 + at, "cache_write_tokens": 0, "cache_read_tokens": 900, "output_tokens": 60, "details": {}}
+            yield {"kind": "response", "parts": [part], "usage": spent, "model_name": "gpt-5", "provider_response_id": f"r{at}", **beside}
+
+
+def _adk() -> Iterator[dict[str, Any]]:
+    for at, (role, content) in enumerate(_rounds()):
+        event: dict[str, Any] = {"invocationId": "i1", "author": "user" if role == "user" else "agent", "id": f"{at:08x}", "timestamp": 1_796_071_496.5 + at}
+        event["actions"] = {"stateDelta": {}, "artifactDelta": {}}
+        part: dict[str, Any] = {"text": content}
+        if role == "call":
+            part = {"functionCall": {"id": content[0], "name": content[1], "args": content[2]}}
+        elif role == "tool":
+            part = {"functionResponse": {"id": content[0], "name": "shell", "response": {"result": content[1]}}}
+        if role in ("assistant", "call"):
+            event["usageMetadata"] = {"promptTokenCount": 1_000 + at, "candidatesTokenCount": 60, "totalTokenCount": 1_060 + at}
+        yield {"content": {"role": "user" if role in ("user", "tool") else "model", "parts": [part]}, **event}
+
+
 def _rounds() -> Iterator[tuple[str, Any]]:
     return iter(rounds_of_work(_MESSAGES, 15_000_000, 7))
 
@@ -102,6 +147,9 @@ _FORMATS: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
     "gemini-cli": _gemini_cli,
     "claude-code-stream-json": _claude_stream,
     "codex-exec": _codex_exec,
+    "langchain": _langchain,
+    "pydantic-ai": _pydantic_ai,
+    "google-adk": _adk,
 }
 
 

@@ -6,11 +6,12 @@ compaction names a span of time: the events in it give way to its summary.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..model import COMPACT_SUMMARY, ERROR, MAIN, META, Compaction, Role, Text, Transcript
+from ..model import COMPACT_SUMMARY, ERROR, MAIN, META, Compaction, Role, Text, Transcript, Usage
 from .base import Match, ReaderInfo
 from .build import Builder
 from .fields import epoch_ms, listing, mapping, string
@@ -18,6 +19,13 @@ from .gemini_parts import Parts, apart, get
 from .source import Document
 from .usage import gemini as usage_of
 from .usage import tokens
+
+_CAMEL = ("interactionId", "modelVersion", "finishReason", "usageMetadata")
+_SNAKE = ("interaction_id", "model_version", "finish_reason", "usage_metadata")
+
+
+#: Actions that change what is in the context.
+_STEERING = frozenset({"rewindBeforeInvocationId", "rewind_before_invocation_id", "compaction"})
 
 
 class AdkReader:
@@ -44,11 +52,12 @@ class AdkReader:
             _read(builder, session, [(at, event) for at, event in enumerate(events, 1) if event is not None or at not in document.skipped])
             return [builder.build()]
         rows = document.rows()
-        sessions = [(record.number, held) for record in rows if (held := _session_of(record.value)) is not None]
-        if len(sessions) * 2 <= len(rows):
+        head = rows[:200]
+        if sum(_session_of(record.value) is not None for record in head) * 2 <= len(head):
             builder = Builder(self.info.name, document)
             _read(builder, {}, [(record.number, record.value) for record in rows])
             return [builder.build()]
+        sessions = [(record.number, held) for record in rows if (held := _session_of(record.value)) is not None]
         known = {number for number, _ in sessions}
         transcripts = []
         for at, (number, session) in enumerate(sessions):
@@ -85,7 +94,7 @@ def _session_of(value: Any) -> dict[str, Any] | None:
 def _read(builder: Builder, session: Mapping[str, Any], events: list[tuple[int, Any]]) -> None:
     builder.id = string(session.get("id"), get(session, "sessionId"))
     builder.meta |= {"agent": string(get(session, "appName")), "title": string(get(session, "displayName"))}
-    branches = {string(event.get("branch")) for _, event in events if isinstance(event, dict) and string(event.get("branch"))}
+    branches = {branch for _, event in events if isinstance(event, dict) and (branch := string(event.get("branch")))}
     _Session(builder, alone=len(branches) < 2).read(events)
 
 
@@ -107,7 +116,7 @@ class _Session:
     #: When each message was said, in seconds, as compactions compare it.
     said: list[float | None] = field(default_factory=list)
     #: Messages of each thread that no summary stands for, in order, and those of the main thread that were not taken back.
-    alive: dict[str, list[int]] = field(default_factory=dict)
+    alive: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     main: list[int] = field(default_factory=list)
     #: The span of time that each summary stands for, by its message.
     spans: dict[int, tuple[float, float]] = field(default_factory=dict)
@@ -118,18 +127,19 @@ class _Session:
 
     def read(self, events: list[tuple[int, Any]]) -> None:
         """Read all events: the record of each, and the event."""
+        account = self.builder.account
         for place, (number, event) in enumerate(events, 1):
-            if not isinstance(event, dict) or not (_is_event(event) or isinstance(event.get("content"), dict)):
+            if not (type(event) is dict and type(event.get("content")) is dict) and not _is_event(event):
                 self.builder.skip(number, "event", f"event {place}: not an event")
                 continue
-            self.builder.account(number, "metadata")
             author = string(event.get("author"))
             if event.get("partial") is True:
+                account(number, "metadata")
                 self.pieces.setdefault(author, []).append((number, event))
                 continue
-            if mapping(event.get("content")).get("parts") and (streamed := self.pieces.pop(author, None)):
+            if self.pieces and mapping(event.get("content")).get("parts") and (streamed := self.pieces.pop(author, None)):
                 for number_, _ in streamed:
-                    self.builder.account(number_, "messages")
+                    account(number_, "messages")
             self._event(event, number, place, author)
         for author, streamed in self.pieces.items():  # cut off before its end: the pieces are all there is
             parts = [part for _, piece in streamed for part in listing(mapping(piece.get("content")).get("parts"))]
@@ -141,37 +151,42 @@ class _Session:
     def _event(self, event: dict[str, Any], number: int, place: int, author: str) -> None:
         builder, actions = self.builder, mapping(event.get("actions"))
         seconds = event.get("timestamp")
-        at = float(seconds) if isinstance(seconds, int | float) and not isinstance(seconds, bool) else None
         ts = epoch_ms(seconds)
         first = len(builder.messages)
-        if (before := string(get(actions, "rewindBeforeInvocationId"))) != "":
-            self._rewind(before, number, place)
-        thread = self._thread(event)
-        if isinstance(held := actions.get("compaction"), dict):
-            self._compaction(held, event, number, place, thread, ts)
-        content = mapping(event.get("content"))
-        if content.get("parts"):
+        thread = MAIN if self.alone else self._thread(event)
+        if not _STEERING.isdisjoint(actions):
+            if before := string(get(actions, "rewindBeforeInvocationId")):
+                self._rewind(before, number, place)
+            if isinstance(held := actions.get("compaction"), dict):
+                self._compaction(held, event, number, place, thread, ts)
+        content = event.get("content")
+        if type(content) is dict and content.get("parts"):
             self._content(event, content, number, place, author, thread, ts)
         else:
+            builder.account(number, "metadata", thread)
             self._bare(event, number, place, author, thread, ts)
-        self.starts.setdefault(string(get(event, "invocationId")), first)
-        for message in builder.messages[first:]:
+        invocation = event.get("invocationId") or event.get("invocation_id")
+        if type(invocation) is str:
+            self.starts.setdefault(invocation, first)
+        at = _number(seconds)
+        for index in range(first, len(builder.messages)):
             self.said.append(at)
-            self.alive.setdefault(message.thread, []).append(message.index)
-            if message.thread == MAIN:
-                self.main.append(message.index)
+            self.alive[thread].append(index)
+            if thread == MAIN:
+                self.main.append(index)
 
     def _content(self, event: dict[str, Any], content: Mapping[str, Any], number: int, place: int, author: str, thread: str, ts: int | None) -> None:
         builder, id_ = self.builder, string(event.get("id"))
         parts = self.parts.of(content["parts"])
-        for fault in dict.fromkeys(self.parts.faults):
-            builder.report(number, "content", f"event {place}: {fault}")
-        self.parts.faults.clear()
-        results, rest = apart(parts)
-        if author != "user" and string(content.get("role")) in ("", "model"):
+        if self.parts.faults:
+            for fault in dict.fromkeys(self.parts.faults):
+                builder.report(number, "content", f"event {place}: {fault}")
+            self.parts.faults.clear()
+        if author != "user" and (content.get("role") == "model" or not string(content.get("role"))):
             self._call(event, number, place, thread, ts)
             builder.message("assistant", parts, number, id=id_, thread=thread, ts=ts, call=len(builder.calls) - 1)
             return
+        results, rest = apart(parts)
         for result in results:
             builder.message("tool", [result], number, id=id_, thread=thread, ts=ts)
         if rest or not results:
@@ -198,19 +213,18 @@ class _Session:
             builder.account(number, "calls", thread)
 
     def _call(self, event: dict[str, Any], number: int, place: int, thread: str, ts: int | None, kind: Any = "response") -> int:
-        raw = get(event, "usageMetadata")
-        usage, why = usage_of(raw)
-        stated = tokens(get(mapping(raw), "totalTokenCount"))
+        id_, model, stop, raw = (event.get(name) for name in (_SNAKE if "invocation_id" in event else _CAMEL))
+        usage, why = usage_of(raw) if raw is not None else (None, None)
         if why:
             self.builder.report(number, "usage", f"event {place}: {why}")
-        elif usage is not None and stated is not None and stated != usage.total:
-            self.builder.report(number, "usage_total", f"event {place}: the stated total is {stated:,} tokens, its parts add up to {usage.total or 0:,}")
+        elif usage is not None and (stated := tokens(get(mapping(raw), "totalTokenCount"))) is not None and stated != (sent := _added(usage)):
+            self.builder.report(number, "usage_total", f"event {place}: the stated total is {stated:,} tokens, its parts add up to {sent:,}")
         return self.builder.call(
-            string(get(event, "interactionId"), event.get("id")),
+            string(id_, event.get("id")),
             thread=thread,
-            model=string(get(event, "modelVersion")) or None,
+            model=string(model) or None,
             usage=usage,
-            stop_reason=string(get(event, "finishReason")) or None,
+            stop_reason=string(stop) or None,
             ts=ts,
             kind=kind,
         ).index
@@ -220,7 +234,7 @@ class _Session:
     def _thread(self, event: dict[str, Any]) -> str:
         """A branch such as ``root.child`` is a subagent, which sees nothing of its sisters."""
         branch = string(event.get("branch"))
-        if self.alone or "." not in branch:
+        if "." not in branch:
             return MAIN
         above = branch
         while "." in above and (above := above.rpartition(".")[0]) not in self.builder.threads:
@@ -245,7 +259,7 @@ class _Session:
             at, before = self.compacted.pop()
             builder.compactions[at] = replace(builder.compactions[at], thread=thread)
             self.alive[MAIN] = before
-        self.alive[MAIN] = [index for index in self.alive.get(MAIN, ()) if index < start]
+        self.alive[MAIN] = [index for index in self.alive[MAIN] if index < start]
 
     def _compaction(self, held: dict[str, Any], event: dict[str, Any], number: int, place: int, thread: str, ts: int | None) -> None:
         """A summary takes the place of the events in a span of time, and of the summaries of spans inside it."""
@@ -255,7 +269,7 @@ class _Session:
         parts = self.parts.of(mapping(get(held, "compactedContent")).get("parts"))
         self.parts.faults.clear()
         draft = builder.message("assistant", parts, number, id=string(event.get("id")), thread=thread, ts=ts, call=call, flags=(COMPACT_SUMMARY,))
-        before = self.alive.get(thread, [])
+        before = self.alive[thread]
         if start is None or end is None:
             builder.report(number, "compaction", f"event {place}: a compaction without its span of time; what it stands for is not known")
             kept = []
@@ -277,7 +291,14 @@ class _Session:
         return at is None or not start <= at <= end
 
 
+def _added(usage: Usage) -> int:
+    """The total, of the buckets that Gemini knows: a look at each response, so it is short."""
+    return (usage.input_uncached or 0) + (usage.cache_read or 0) + (usage.output or 0)
+
+
 def _number(value: Any) -> float | None:
+    if type(value) is float:
+        return value
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

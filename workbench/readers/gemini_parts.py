@@ -24,6 +24,8 @@ _KINDS = {
     "toolCall": "tool_call",
     "toolResponse": "tool_response",
 }
+#: The same, by either spelling.
+_BY_KEY = {key: kind for kind, snake in _KINDS.items() for key in (kind, snake)}
 #: A response of one such text is that text.
 _TEXTS = frozenset({"output", "result", "return_value", "content", "error"})
 
@@ -74,17 +76,9 @@ class Parts:
         if len(value) == 1 and type(text) is str:  # by far the most common
             found += [Text(text)] if text else []
             return
-        signature = string(get(value, "thoughtSignature"))
-        hidden = size_of(signature) if signature else None
-        if value.get("thought") is True:
-            found.append(Reasoning(string(text) or None, hidden))
+        if (len(value) > 1 or _BY_KEY.keys().isdisjoint(value)) and self._thought(value, text, found):
             return
-        if hidden is not None:  # it stands on the part after the thoughts that it signs
-            if found and type(before := found[-1]) is Reasoning and before.opaque_bytes is None:
-                found[-1] = replace(before, opaque_bytes=hidden)
-            else:
-                found.append(Reasoning(None, hidden))
-        kind = next((kind for kind in _KINDS if get(value, kind) is not None), "")
+        kind = next((known for key, held in value.items() if held is not None and (known := _BY_KEY.get(key))), "")
         held = mapping(get(value, kind)) if kind else {}
         if kind == "functionCall":
             found.append(tool_call(held.get("id"), held.get("name"), _arguments(held)))
@@ -110,6 +104,20 @@ class Parts:
         elif unknown := next((str(key) for key in value if key not in ("thoughtSignature", "thought_signature", "thought", "text")), ""):
             self.faults.append(f"a part of unknown type {unknown[:40]!r}")
             found.append(Opaque(unknown[:60], size_of(value)))
+
+    def _thought(self, value: dict[str, Any], text: Any, found: list[Part]) -> bool:
+        """Take the marks beside what a part holds; true if the part is a thought, and so done with."""
+        signature = string(get(value, "thoughtSignature"))
+        hidden = size_of(signature) if signature else None
+        if value.get("thought") is True:
+            found.append(Reasoning(string(text) or None, hidden))
+            return True
+        if hidden is not None:  # it stands on the part after the thoughts that it signs
+            if found and type(before := found[-1]) is Reasoning and before.opaque_bytes is None:
+                found[-1] = replace(before, opaque_bytes=hidden)
+            else:
+                found.append(Reasoning(None, hidden))
+        return False
 
 
 def _arguments(held: Mapping[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from .langchain_messages import TYPES, Messages, plain
 from .source import Document
 
 _LEVELS = 4
+_LOOK = 200  # records that say whether a file is of messages or of states
 #: Keys under which a state holds its messages, or another object that does.
 _LISTS = ("messages", "chat_history", "history")
 _HOLDERS = ("values", "state", "data", "kwargs", "channel_values", "checkpoint", "output", "outputs", "payload")
@@ -53,13 +54,14 @@ class LangchainReader:
             reader.read([(number, "", held) for number, held in places if held is not None or number not in document.skipped])
             _summaries(builder)
             return [builder.build()]
-        held = [(record.number, record.value, _messages_of(record.value)) for record in document.records]
-        states = [_State(number, state, messages) for number, state, messages in held if messages is not None]
-        if len(states) * 2 <= len(held):
+        head = document.records[:_LOOK]
+        if sum(_messages_of(record.value) is not None for record in head) * 2 <= len(head):
             builder = Builder(self.info.name, document)
             Messages(builder).read([(record.number, "", record.value) for record in document.records])
             _summaries(builder)
             return [builder.build()]
+        held = [(record.number, record.value, _messages_of(record.value)) for record in document.records]
+        states = [_State(number, state, messages) for number, state, messages in held if messages is not None]
         return _read_states(document, states)
 
 

@@ -11,6 +11,7 @@ from ..model import COMPACT_SUMMARY, META, Compaction, Media, Opaque, Part, Reas
 from .anthropic_blocks import Blocks, CompactionBlock
 from .build import Builder, DraftMessage
 from .fields import epoch_ms, json_text, listing, mapping, size_of, string, tool_call
+from .langchain_stream import joined
 from .media import from_base64, from_url
 from .responses_items import content_parts
 from .usage import anthropic, inclusive, langchain, tokens
@@ -48,6 +49,9 @@ def plain(value: Any) -> dict[str, Any] | None:
     """
     if not isinstance(value, dict):
         return None
+    named = value.get("type")
+    if type(named) is str and named in TYPES and "content" in value and "lc" not in value and "data" not in value:  # as most are
+        return value
     held, chunk = value, False
     if "lc" in value and isinstance(value.get("id"), list):
         name = next((part for part in reversed(value["id"]) if isinstance(part, str)), "")
@@ -66,6 +70,8 @@ def plain(value: Any) -> dict[str, Any] | None:
         type_, chunk = named.group(1).lower(), named.group(2) is not None
     if type_ not in TYPES:
         return None
+    if held is value and not chunk and value.get("type") == type_:
+        return value
     return {**held, "type": type_, **({"chunk": True} if chunk else {})}
 
 
@@ -159,18 +165,19 @@ class Messages:
             if role is None:
                 builder.report(record, "role", f"{where}: unknown role {string(message.get('role'))[:40]!r}, taken as text that no person wrote")
                 role, flags = "user", (META,)
-        id_, ts = string(message.get("id")), epoch_ms(message.get("timestamp") or message.get("created_at") or about.get("created_at"))
+        id_, ts = string(message.get("id")), None
+        if (at := message.get("timestamp") or message.get("created_at") or about.get("created_at")) is not None:
+            ts = epoch_ms(at)
         if role == "tool":
             call_id = string(message.get("tool_call_id"))
-            parts = tuple(
-                part for part in self._parts(message.get("content"), (), record, where) if isinstance(part, Text | Media | Opaque) and part != Text("")
-            )
+            held = self._parts(message.get("content"), (), record, where)
+            parts = tuple(part for part in held if isinstance(part, Text | Media | Opaque) and not _is_empty(part))
             name = string(message.get("name"), self.names.get(call_id)) or None
             return builder.message("tool", [ToolResult(call_id, name, parts, message.get("status") == "error")], record, id=id_, ts=ts)
         if role != "assistant":
             if more.get("lc_source") == "summarization":
                 flags = (COMPACT_SUMMARY,)
-            found = [part for part in self._parts(message.get("content"), (), record, where) if part != Text("")]
+            found = [part for part in self._parts(message.get("content"), (), record, where) if not _is_empty(part)]
             results = [part for part in found if type(part) is ToolResult]
             for result in results:  # as Anthropic holds them
                 builder.message("tool", [result], record, ts=ts)
@@ -184,16 +191,18 @@ class Messages:
         builder = self.builder
         more, about = mapping(message.get("additional_kwargs")), mapping(message.get("response_metadata"))
         calls = _calls(message)
-        self.names.update({call.id: call.name for call in calls if call.id})
-        usage, why = langchain(message.get("usage_metadata"))
-        stated = tokens(mapping(message.get("usage_metadata")).get("total_tokens"))
+        for held in calls:
+            if held.id:
+                self.names[held.id] = held.name
+        reported = message.get("usage_metadata")
+        usage, why = langchain(reported)
         if usage is None and why is None:  # what the provider sent
             raw = about.get("usage")
             own = isinstance(raw, dict) and "input_tokens" in raw and "prompt_tokens" not in raw
             usage, why = anthropic(raw) if own else inclusive(about.get("token_usage") or raw)
         if why:
             builder.report(record, "usage", f"{where}: {why}")
-        elif usage is not None and stated is not None and stated != usage.total:
+        elif usage is not None and (stated := tokens(mapping(reported).get("total_tokens"))) is not None and stated != usage.total:
             builder.report(record, "usage_total", f"{where}: the stated total is {stated:,} tokens, its parts add up to {usage.total or 0:,}")
         call = builder.call(
             string(about.get("id"), message.get("id")),
@@ -203,9 +212,11 @@ class Messages:
             ts=ts,
         )
         parts = self._parts(message.get("content"), calls, record, where)
-        parts = [*_beside(more, message, parts), *parts]
-        placed = {id(part) for part in parts}
-        parts += [part for part in calls if id(part) not in placed]
+        if more or "reasoning_content" in message:
+            parts[:0] = _beside(more, message, parts)
+        if calls:
+            placed = {id(part) for part in parts}
+            parts += [part for part in calls if id(part) not in placed]
         id_ = string(message.get("id"))
         rest: list[Part] = []
         for part in parts:
@@ -213,12 +224,14 @@ class Messages:
                 after = len(builder.messages) - 1
                 summary = builder.message("assistant", part.parts, record, ts=ts, call=call.index, flags=(COMPACT_SUMMARY,))
                 builder.compactions.append(Compaction(after, "summary", "server", summary=summary.index, call=call.index, raw=(record,)))
-            elif part != Text(""):
+            elif not _is_empty(part):
                 rest.append(part)
         return builder.message("assistant", rest, record, id=id_, ts=ts, call=call.index)
 
     def _parts(self, content: Any, calls: Sequence[ToolCall], record: int, where: str) -> list[Any]:
         """Parts of a content. A block that repeats one of the calls stands for it, so that the order is kept."""
+        if type(content) is str:  # as nearly all are
+            return [Text(content)] if content else []
         blocks = Blocks(self.names, [])
         held = {call.id: call for call in calls if call.id}
         found: list[Any] = []
@@ -294,71 +307,6 @@ class Messages:
             builder.compactions[self.removing] = replace(last, kept=kept, raw=(*last.raw, record))
 
 
-def joined(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """One message out of the chunks of its stream.
-
-    Examples
-    --------
-    >>> joined([{"type": "ai", "content": "He"}, {"type": "ai", "content": "y"}])["content"]
-    'Hey'
-    """
-    out: dict[str, Any] = {"type": "ai"}
-    texts: list[str] = []
-    blocks: list[Any] = []
-    more: dict[str, Any] = {}
-    about: dict[str, Any] = {}
-    usage: dict[str, Any] = {}
-    calls: dict[Any, dict[str, Any]] = {}
-    whole: list[Any] = []
-    for chunk in chunks:
-        out["id"] = out.get("id") or chunk.get("id")
-        content = chunk.get("content")
-        if isinstance(content, str):
-            texts.append(content)
-        for block in listing(content):
-            _grow(blocks, block)
-        for key, value in mapping(chunk.get("additional_kwargs")).items():
-            more[key] = more[key] + value if isinstance(value, str) and isinstance(more.get(key), str) else value
-        about.update({key: value for key, value in mapping(chunk.get("response_metadata")).items() if value is not None})
-        usage = _added(usage, mapping(chunk.get("usage_metadata")))
-        pieces = listing(chunk.get("tool_call_chunks"))
-        for piece in map(mapping, pieces):
-            at = piece.get("index")
-            held = calls.setdefault(at if isinstance(at, int | str) else len(calls), {"name": "", "args": "", "id": ""})
-            for key in held:
-                held[key] = held[key] + string(piece.get(key)) if key == "args" else held[key] or string(piece.get(key))
-        whole += listing(chunk.get("tool_calls")) if not pieces else []
-    out["content"] = [*({"type": "text", "text": text} for text in ["".join(texts)] if text), *blocks] if blocks else "".join(texts)
-    return {**out, "additional_kwargs": more, "response_metadata": about, "usage_metadata": usage or None, "tool_calls": [*calls.values()] or whole}
-
-
-def _grow(blocks: list[Any], block: Any) -> None:
-    """Add a block of a chunk: it goes on with the one before it if both are of one kind and at one place."""
-    held = blocks[-1] if blocks else None
-    if isinstance(block, dict) and isinstance(held, dict) and (held.get("type"), held.get("index")) == (block.get("type"), block.get("index")):
-        for key, value in block.items():
-            if key in ("text", "thinking", "reasoning", "signature") and isinstance(value, str):
-                held[key] = string(held.get(key)) + value
-            elif held.get(key) is None:
-                held[key] = value
-    else:
-        blocks.append({**block} if isinstance(block, dict) else block)
-
-
-def _added(one: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Usage of two chunks together."""
-    out = {**one}
-    for key, value in other.items():
-        held = out.get(key)
-        if isinstance(value, dict):
-            out[key] = _added(held if isinstance(held, dict) else {}, {name: number for name, number in value.items() if not isinstance(number, dict)})
-        elif (count := tokens(value)) is not None and (before := tokens(held)) is not None:
-            out[key] = before + count
-        elif value is not None:
-            out[key] = value
-    return out
-
-
 def _calls(message: dict[str, Any]) -> list[ToolCall]:
     """The calls of a response: those that were understood, those that were not, and else those that the provider sent."""
     found = [_call(call) for call in (*listing(message.get("tool_calls")), *listing(message.get("invalid_tool_calls"))) if isinstance(call, dict)]
@@ -383,6 +331,10 @@ def _beside(more: Mapping[str, Any], message: dict[str, Any], parts: list[Any]) 
         elif isinstance(more.get("reasoning"), dict):
             found.append(_summed(more["reasoning"]))
     return [*found, Text(string(more.get("refusal")))]
+
+
+def _is_empty(part: Any) -> bool:
+    return type(part) is Text and not part.text
 
 
 def _summed(block: Mapping[str, Any]) -> Reasoning:

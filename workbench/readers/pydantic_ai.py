@@ -45,8 +45,8 @@ class PydanticAiReader:
                     history.add(message, number)
             return [builder.build()]
         rows = document.rows()
-        lists = sum(_messages_of(record.value) is not None for record in rows)
-        if lists * 2 <= len(rows) or not lists:
+        head = rows[:200]
+        if sum(_messages_of(record.value) is not None for record in head) * 2 <= len(head):
             builder = Builder(self.info.name, document)
             history = _History(builder)
             for record in rows:
@@ -111,6 +111,8 @@ class _History:
 
     builder: Builder
     names: dict[str, str] = field(default_factory=dict)
+    #: The instructions of the newest request.
+    told: str = ""
     #: What makes each message so far the same one when a later line repeats it.
     said: list[str] = field(default_factory=list)
 
@@ -141,9 +143,10 @@ class _History:
 
     def _request(self, message: Mapping[str, Any], parts: list[dict[str, Any]], number: int, where: str) -> None:
         builder, ts = self.builder, epoch_ms(message.get("timestamp"))
-        results = [part for part in parts if _is_result(part)]
-        # What a person says beside results comes after them, as a provider gets it.
-        for part in [*results, *(part for part in parts if not _is_result(part))]:
+        first = not builder.messages
+        if len(parts) > 1:  # what a person says beside results comes after them, as a provider gets it
+            parts = sorted(parts, key=lambda part: not _is_result(part))
+        for part in parts:
             kind, at = string(part.get("part_kind")), epoch_ms(part.get("timestamp")) or ts
             content = part.get("content")
             if kind in ("tool-return", "retry-prompt") and _is_result(part):
@@ -159,20 +162,21 @@ class _History:
         told = string(message.get("instructions"))
         if told and not builder.system:
             builder.system.append(told)
-        lead: list[str] = []
-        for held in builder.messages:
-            if held.role != "system":
-                break
-            lead += [item.text for item in held.parts if type(item) is Text]
-        builder.request_prefix([told, *lead] if told else lead, builder.tools, number)
+        if first or told != self.told:
+            self.told = told
+            lead: list[str] = []
+            for held in builder.messages:
+                if held.role != "system":
+                    break
+                lead += [item.text for item in held.parts if type(item) is Text]
+            builder.request_prefix([told, *lead] if told else lead, builder.tools, number)
 
     def _response(self, message: Mapping[str, Any], parts: list[dict[str, Any]], number: int, where: str) -> None:
         builder = self.builder
         usage, why = usage_of(message.get("usage"))
-        stated = tokens(mapping(message.get("usage")).get("total_tokens"))
         if why:
             builder.report(number, "usage", f"{where}: {why}")
-        elif usage is not None and stated is not None and stated != usage.total:
+        elif usage is not None and (stated := tokens(mapping(message.get("usage")).get("total_tokens"))) is not None and stated != usage.total:
             builder.report(number, "usage_total", f"{where}: the stated total is {stated:,} tokens, its parts add up to {usage.total or 0:,}")
         call = builder.call(
             string(message.get("provider_response_id"), message.get("vendor_id")),

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..model import Usage
 
+_INCONSISTENT = "inconsistent usage (a number that is no token count, or more cached than sent)"
 _MOST = 2**53  # beyond it a number is no token count
 
 
@@ -116,29 +117,29 @@ def inclusive(raw: Any) -> tuple[Usage | None, str | None]:
     output_name = "completion_tokens" if "completion_tokens" in usage else "output_tokens"
     details = {**_mapping(usage.get("prompt_tokens_details")), **_mapping(usage.get("input_tokens_details"))}
     out_details = {**_mapping(usage.get("completion_tokens_details")), **_mapping(usage.get("output_tokens_details"))}
-    merged = {
-        "prompt": usage.get(prompt_name),
-        "read": _first(details.get("cached_tokens"), usage.get("cached_input_tokens"), usage.get("cache_read_input_tokens")),
-        "write": _first(details.get("cache_write_tokens"), usage.get("cache_write_input_tokens"), usage.get("cache_creation_input_tokens")),
-        "output": usage.get(output_name),
-        "reasoning": _first(out_details.get("reasoning_tokens"), usage.get("reasoning_output_tokens")),
-    }
-    return _counted_in(merged)
+    return _counted_in(
+        usage.get(prompt_name),
+        _first(details.get("cached_tokens"), usage.get("cached_input_tokens"), usage.get("cache_read_input_tokens")),
+        _first(details.get("cache_write_tokens"), usage.get("cache_write_input_tokens"), usage.get("cache_creation_input_tokens")),
+        None,
+        usage.get(output_name),
+        _first(out_details.get("reasoning_tokens"), usage.get("reasoning_output_tokens")),
+    )
 
 
-def _counted_in(raw: Mapping[str, Any]) -> tuple[Usage | None, str | None]:
-    """Take apart a prompt that counts in what was read from the cache and written to it; ``hour`` is part of ``write``."""
-    if all(value is None for value in raw.values()):
+def _counted_in(prompt: Any, read: Any, write: Any, hour: Any, output: Any, reasoning: Any) -> tuple[Usage | None, str | None]:
+    """Take apart a prompt that counts in what was read from the cache and written to it; `hour` is the part of `write` that lives so long."""
+    raw = (prompt, read, write, hour, output, reasoning)
+    known = [number if type(number) is int and 0 <= number < _MOST else tokens(number) for number in raw]
+    if known.count(None) > raw.count(None):
+        return Usage(output=known[4], reasoning=known[5]), _INCONSISTENT
+    prompt, read, write, hour, output, reasoning = known
+    if prompt is None and output is None and raw.count(None) == len(raw):
         return None, None
-    known = {name: tokens(value) for name, value in raw.items()}
-    prompt, read, write, hour = (known.get(name) for name in ("prompt", "read", "write", "hour"))
     fresh = None if prompt is None else prompt - (read or 0) - (write or 0)
-    if _bad(raw, *raw) or (fresh is not None and fresh < 0) or (hour or 0) > (write or 0):
-        return Usage(
-            output=known.get("output"), reasoning=known.get("reasoning")
-        ), "inconsistent usage (a number that is no token count, or more cached than sent)"
-    five = write if write is None or hour is None else write - hour
-    return Usage(fresh, read, five, hour, known.get("output"), known.get("reasoning")), None
+    if (fresh is not None and fresh < 0) or (hour or 0) > (write or 0):
+        return Usage(output=output, reasoning=reasoning), _INCONSISTENT
+    return _frozen(_Draft(fresh, read, write if write is None or hour is None else write - hour, hour, output, reasoning)), None
 
 
 def langchain(raw: Any) -> tuple[Usage | None, str | None]:
@@ -158,16 +159,7 @@ def langchain(raw: Any) -> tuple[Usage | None, str | None]:
     write, hour, five = sent.get("cache_creation"), sent.get("ephemeral_1h_input_tokens"), sent.get("ephemeral_5m_input_tokens")
     if not write and (hour or five):
         write = (tokens(hour) or 0) + (tokens(five) or 0)
-    return _counted_in(
-        {
-            "prompt": usage.get("input_tokens"),
-            "read": sent.get("cache_read"),
-            "write": write,
-            "hour": hour,
-            "output": usage.get("output_tokens"),
-            "reasoning": got.get("reasoning"),
-        }
-    )
+    return _counted_in(usage.get("input_tokens"), sent.get("cache_read"), write, hour, usage.get("output_tokens"), got.get("reasoning"))
 
 
 def pydantic_ai(raw: Any) -> tuple[Usage | None, str | None]:
@@ -184,15 +176,15 @@ def pydantic_ai(raw: Any) -> tuple[Usage | None, str | None]:
     if not usage:
         return None, None if raw is None or raw == {} else "usage is not an object"
     details = _mapping(usage.get("details"))
-    named = {
-        "prompt": _first(usage.get("input_tokens"), usage.get("request_tokens")),
-        "read": _first(usage.get("cache_read_tokens"), details.get("cache_read_input_tokens"), details.get("cached_tokens")),
-        "write": _first(usage.get("cache_write_tokens"), details.get("cache_creation_input_tokens")),
-        "hour": usage.get("cache_write_1h_tokens"),
-        "output": _first(usage.get("output_tokens"), usage.get("response_tokens")),
-        "reasoning": _first(usage.get("output_reasoning_tokens"), details.get("reasoning_tokens"), details.get("thoughts_tokens")),
-    }
-    return _counted_in(named) if any(value != 0 for value in named.values() if value is not None) else (None, None)
+    named = (
+        usage.get("input_tokens", usage.get("request_tokens")),
+        usage.get("cache_read_tokens", details.get("cache_read_input_tokens", details.get("cached_tokens"))),
+        usage.get("cache_write_tokens", details.get("cache_creation_input_tokens")),
+        usage.get("cache_write_1h_tokens"),
+        usage.get("output_tokens", usage.get("response_tokens")),
+        usage.get("output_reasoning_tokens", details.get("reasoning_tokens", details.get("thoughts_tokens"))),
+    )
+    return _counted_in(*named) if named.count(0) + named.count(None) < len(named) else (None, None)
 
 
 def _first(*values: Any) -> Any:
@@ -214,14 +206,14 @@ def gemini(raw: Any) -> tuple[Usage | None, str | None]:
         return None, None if raw is None or raw == {} else "usage is not an object"
     keys = _GEMINI[0 if "promptTokenCount" in usage or "candidatesTokenCount" in usage else 2 if "input" in usage or "output" in usage else 1]
     raw_numbers = [usage.get(key) for key in keys]
-    numbers = [tokens(number) for number in raw_numbers]
+    numbers = [number if type(number) is int and 0 <= number < _MOST else tokens(number) for number in raw_numbers]
     if raw_numbers.count(None) == len(raw_numbers):
         return None, None
     prompt, cached, tool, answer, thoughts, live = numbers
     answer = live if answer is None else answer
     output = None if answer is None and thoughts is None else (answer or 0) + (thoughts or 0)
     if numbers.count(None) > raw_numbers.count(None) or (prompt is not None and prompt < (cached or 0)):
-        return Usage(output=output, reasoning=thoughts), "inconsistent usage (a number that is no token count, or more cached than sent)"
+        return Usage(output=output, reasoning=thoughts), _INCONSISTENT
     fresh = None if prompt is None else prompt - (cached or 0) + (tool or 0)
     return _frozen(_Draft(fresh, cached, None, None, output, thoughts)), None
 
