@@ -269,15 +269,13 @@ def jump(ledger: Ledger, counter: CalibratedCounter, thread: str, run: int) -> s
     before, after = [item for item in counter.overheads if item.thread == thread][run - 1 : run + 1]
     change = after.tokens - before.tokens
     words = f"from request {after.call} on {abs(change):,} tokens {'more' if change > 0 else 'fewer'} were reported than the file's text explains"
-    for message in _between(ledger, thread, after.call):
-        call = None if ledger.transcript.messages[message].call is None else ledger.transcript.calls[ledger.transcript.messages[message].call or 0]
+    between = _between(ledger, thread, after.call)
+    cut_off = {index for call in ledger.transcript.calls if call.stop_reason in CUT_OFF for index in call.produced}
+    for message in cut_off.intersection(between) if change < 0 else ():
         tokens = int(ledger.message_tokens[message])
-        if call is not None and call.stop_reason in CUT_OFF and change < 0 and tokens > -change / 2:
+        if tokens > -change / 2:
             return f"{words}: #{message}, an answer that was cut off ({tokens:,} tokens), seems not to have been sent again"
-    if any(
-        item.after >= min(_between(ledger, thread, after.call), default=0) and item.after < _first(ledger, after.call)
-        for item in ledger.transcript.compacted(thread)
-    ):
+    if between and any(between[0] <= item.after <= between[-1] for item in ledger.transcript.compacted(thread)):
         return f"{words}: a compaction stands there"
     return words
 

@@ -305,7 +305,7 @@ def test_a_message_selected_in_it_is_selected_everywhere(bench):
 
 def test_every_tab_opens_once_and_shows_its_own_words(bench):
     names = [name for name, _ in bench.bottom._tabs.tabs]
-    assert names == ["turns", "compare", "layout"]
+    assert names == ["turns", "compare", "estimate", "layout"]
     for name in (*names, *names):
         bench.bottom.tab = name
         shown = [key for key, panel in bench.bottom.panels.items() if panel.layout.display != "none"]
