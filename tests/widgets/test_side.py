@@ -42,7 +42,7 @@ def test_the_notes_line_has_the_selections_numbers(session):
     size = int(selection.item_tokens[[type(item) is Note for item in selection.items].index(True)])
     assert (
         shown[0]["head"]
-        == f"One note, {size:,} tokens, stands for {selection.counts['summarized']:,} messages ({covered:,} tokens) · {covered / size:,.0f} : 1"
+        == f"One note, {size:,} tokens, stands for {selection.counts['summarized']:,} messages ({covered:,} tokens) · {covered / size:,.0f}\u00a0:\u00a01"
     )
     assert shown[0]["text"] == selection.notes[0].message.text
     assert shown[0]["flag"] == ""
@@ -57,7 +57,7 @@ def test_b67_a_note_larger_than_what_it_replaced_is_flagged(session):
     shown = notes(selection)["notes"][0]
     assert size > covered
     assert shown["flag"] == f"{size - covered:,} tokens larger than what it stands for"
-    assert " : 1" not in shown["head"]
+    assert ":\u00a01" not in shown["head"]
 
 
 def test_notes_are_bounded_in_number_and_length(session):

@@ -117,7 +117,7 @@ def _note(note: Note, size: int, covered: int) -> dict[str, Any]:
     head = f"One note, {size:,} tokens, "
     if len(note.covers):
         head += f"stands for {len(note.covers):,} message{'' if len(note.covers) == 1 else 's'} ({covered:,} tokens)"
-        head += f" · {_ratio(covered, size)} : 1" if size and covered >= size else ""
+        head += f" · {_ratio(covered, size)}\u00a0:\u00a01" if size and covered >= size else ""
     else:
         head += "stands for no message"
     flag = f"{size - covered:,} tokens larger than what it stands for" if size > covered and len(note.covers) else ""
