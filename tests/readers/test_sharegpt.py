@@ -53,6 +53,36 @@ ROWS = [
 ]
 
 
+def test_a_parquet_file_in_many_row_groups(tmp_path: Path) -> None:
+    """Every group has its own dictionary of texts; a batch of rows must not run over from one to the next."""
+    rows = [{"messages": chat(("human", f"q{at}"), ("gpt", f"a{at}")), "tools": [{"function": {"name": "f"}}]} for at in range(7)]
+    found = read(parquet(tmp_path / "t.parquet", rows, row_group_size=2))
+    assert [shape(t) for t in found] == [[("user", f"q{at}", ()), ("assistant", f"a{at}", ())] for at in range(7)]
+
+
+def test_rows_of_agents_runs(tmp_path: Path) -> None:
+    """Data sets of coding agents: the turns under `trajectory`, the system's words under a key of their own, ids of calls in lists."""
+    spoken = [
+        {"role": "system", "system_prompt": "rules", "text": None, "mask": False},
+        {"role": "user", "system_prompt": None, "text": "fix it", "mask": False},
+        {"role": "ai", "system_prompt": None, "text": "open a.py", "mask": True},
+    ]
+    row = {"instance_id": "a__b-1", "model_name": "some-model", "trajectory": spoken, "exit_status": "submitted"}
+    for path in (parquet(tmp_path / "t.parquet", [row]), jsonl(tmp_path / "t.jsonl", [row])):
+        (t,) = read(path)
+        assert shape(t) == [("system", "rules", ()), ("user", "fix it", ()), ("assistant", "open a.py", ())]
+        assert (t.model, t.id) == ("some-model", "a__b-1")
+    call = {"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    called = [
+        {"role": "user", "content": "fix it", "message_type": "observation"},
+        {"role": "assistant", "content": "look", "tool_calls": [call], "message_type": "action"},
+        {"role": "tool", "content": "seen", "tool_call_ids": ["c1"], "message_type": "observation"},
+    ]
+    (t,) = read(parquet(tmp_path / "c.parquet", [{"messages": json.dumps(called), "traj_id": "r"}]))
+    assert shape(t)[1:] == [("assistant", "look", ("c1",)), ("tool", "seen", ("c1",))]
+    assert t.id == "r"
+
+
 @pytest.mark.parametrize("row", ROWS)
 def test_every_spelling_of_a_conversation(tmp_path: Path, row: dict[str, Any]) -> None:
     for path in (as_json(tmp_path / "t.json", [row]), jsonl(tmp_path / "t.jsonl", [row]), parquet(tmp_path / "t.parquet", [row])):

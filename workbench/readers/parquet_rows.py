@@ -66,12 +66,13 @@ class ParquetRows:
             self._bound({path for path, _ in leaves})
             texts = [path for path, kind in leaves if kind == "BYTE_ARRAY"]
             with self._open(self._path, read_dictionary=texts) as file:
-                for batch in file.iter_batches(batch_size=_BATCH, columns=[path for path, _ in leaves]):
-                    left -= sum(_size(column) for column in batch.columns)
-                    if left < 0:
-                        raise self._too_large()
-                    for row in batch.to_pylist():
-                        yield _pruned(row)
+                for group in range(self._file.metadata.num_row_groups):  # each has dictionaries of its own, which nested columns cannot mix
+                    for batch in file.iter_batches(batch_size=_BATCH, row_groups=[group], columns=[path for path, _ in leaves]):
+                        left -= sum(_size(column) for column in batch.columns)
+                        if left < 0:
+                            raise self._too_large()
+                        for row in batch.to_pylist():
+                            yield _pruned(row)
         except ReadError:
             raise
         except self._errors as error:

@@ -20,9 +20,10 @@ from .parquet_rows import ParquetRows
 from .sharegpt_turns import ROLES, TURN, Turns, is_turn, parsed, said, speaker, tools_of
 from .source import Document
 
-_TALKS = ("conversations", "conversation", "messages", "dialog", "dialogue", "conversation_history")
+_TALKS = ("conversations", "conversation", "messages", "dialog", "dialogue", "conversation_history", "trajectory")
 _MEDIA = ("images", "image", "videos", "video", "audios", "audio")
-_ABOUT = ("system", "system_prompt", "tools", "functions", "model", "title", "id", "conversation_id", "conversation_hash", "prompt_id", "custom_id")
+_IDS = ("conversation_id", "conversation_hash", "id", "prompt_id", "custom_id", "trajectory_id", "traj_id", "instance_id")
+_ABOUT = ("system", "system_prompt", "tools", "functions", "model", "model_name", "title", *_IDS)
 _PAIRS = ("prompt", "completion", "chosen", "rejected", "instruction", "input", "output", "history")
 COLUMNS = (*_TALKS, *_MEDIA, *_ABOUT, *_PAIRS)
 
@@ -222,12 +223,13 @@ def _read(document: Document, rows: Iterable[tuple[int, Any]], damaged: int, *, 
 
 
 def _row(builder: Builder, talk: _Talk, row: Mapping[str, Any], number: int, own: bool) -> None:
-    builder.id = string(*(row.get(key) for key in ("conversation_id", "conversation_hash", "id", "prompt_id", "custom_id")))
-    builder.meta |= {"model": string(row.get("model")), "title": string(row.get("title"))}
+    builder.id = string(*map(row.get, _IDS))
+    model = string(row.get("model"), row.get("model_name"))
+    builder.meta |= {"model": model, "title": string(row.get("title"))}
     told = string(row.get("system"), row.get("system_prompt"))
     builder.system += [told] if told else []
     builder.tools += tool_specs(tools_of(row))
-    turns = Turns(builder, number, own, string(row.get("model")) or None)
+    turns = Turns(builder, number, own, model or None)
     turns.hold(row)
     for turn in talk.turns or talk.chosen:
         turns.add(turn)

@@ -40,6 +40,7 @@ ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+_SAYS = frozenset({"value", "content", "text", "system_prompt", "tool_calls", "function_call"})
 _CALLS = frozenset({"function_call", "tool_call", "tool_calls"})
 #: Who says what, and nothing beside it that a model reads.
 _PLAIN = frozenset({"from", "role", "speaker", "value", "content", "text", "loss_weight", "weight", "id", "timestamp"})
@@ -58,8 +59,8 @@ def speaker(turn: Any) -> str:
 
 
 def said(turn: Mapping[str, Any]) -> Any:
-    """What is said."""
-    for key in ("value", "content", "text"):
+    """What is said. Some data sets give the system's words a key of their own."""
+    for key in ("value", "content", "text", "system_prompt"):
         if (value := turn.get(key)) is not None:
             return value
     return None
@@ -67,7 +68,7 @@ def said(turn: Mapping[str, Any]) -> Any:
 
 def is_turn(value: Any) -> bool:
     """Say whether a value is a turn: it names a speaker that is known and says something, or calls."""
-    return speaker(value) in ROLES and not value.keys().isdisjoint({"value", "content", "text", "tool_calls", "function_call"})
+    return speaker(value) in ROLES and not value.keys().isdisjoint(_SAYS)
 
 
 @dataclass(slots=True)
@@ -122,7 +123,7 @@ class Turns:
         self.open = None
         parts = self._parts(said(turn), where)
         if role == "tool":
-            call_id = string(turn.get("tool_call_id"))
+            call_id = string(turn.get("tool_call_id"), *listing(turn.get("tool_call_ids"))[:1])
             named = string(turn.get("name"), self.names.get(call_id))
             if not call_id and self.pending:
                 named = string(named, self.pending.pop(0))
