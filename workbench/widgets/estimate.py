@@ -130,6 +130,8 @@ class Estimate(ipywidgets.VBox):
             link.unlink()
         self._sheet.on_msg(self._told, remove=True)
         self._place.children = ()  # the page takes the figure out while it can still say so: plotly counts its views
+        for trace in () if self._figure is None else self._figure.data:
+            trace._click_callbacks.clear()
         for widget in (self._place, self._sheet, self._figure):
             if widget is not None:
                 close_whole(widget)
