@@ -5,6 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from workbench.systems import scv
+from workbench.systems.rustjson import PIECE
 from workbench.systems.scv import Config, Image, Message, ScvError, Tool, ToolCall
 
 texts = st.text(st.characters(exclude_categories=()), max_size=60)
@@ -95,3 +96,10 @@ def test_a_header_is_cut_like_any_text(limit):
 
 def test_white_space_of_any_kind_but_line_feed_stays():
     assert scv.extract(Message("user", "a\r\u2028\u0085\x1c\t\nb ")) == "user: a\r\u2028\u0085\x1c\t b \n"
+
+
+@pytest.mark.parametrize("content", ["", 'é\n"\\\x01😀\ud835', "x" * PIECE, '"' * (PIECE + 1), "漢\n" * PIECE])
+@pytest.mark.parametrize("role", ["user", "assistant", "tool", "history_note"])
+def test_the_size_of_a_message_is_that_of_its_json(role, content):
+    message = Message(role, content, images=(Image("a", "image/png"),), tool_calls=(ToolCall("1", "read", {"path": "a"}),), name="é")
+    assert scv.message_bytes(message) == len(scv.message_json(message).encode("utf-8", "surrogatepass"))

@@ -203,3 +203,10 @@ def test_what_is_nested_too_deeply_is_counted_by_its_type():
     for _ in range(sys.getrecursionlimit() * 20):
         deep = [deep]
     assert O200K.count_texts([deep])[0] > 0  # type: ignore[list-item]
+
+
+def test_a_counted_text_is_no_larger_than_before():
+    text = "größer 配置 " * 1_000
+    before = sys.getsizeof(text)
+    O200K.count_texts([text])
+    assert sys.getsizeof(text) == before  # a tokenizer may leave a second copy in it, as UTF-8

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import stat
@@ -72,6 +73,11 @@ def test_b17_a_lone_surrogate_has_a_hash():
     assert digest("x \ud835") == digest("x \ud835")
     assert digest("x \ud835") != digest("x ")
     assert len(digest("")) == 16
+
+
+def test_a_long_text_is_hashed_in_pieces_as_if_it_were_one():
+    for text in ("é\ud83d\ude00" * 200_000, "x" * (1 << 18), "漢" * ((1 << 18) + 1)):
+        assert digest(text) == hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 def test_an_estimate_stays_one_in_the_cache(cache):

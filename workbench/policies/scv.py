@@ -170,7 +170,7 @@ def _facts(view: View) -> _Facts:
     users = np.array([message.role == "user" for message in history], bool)
     users[:1] = True  # the first message starts a turn, whoever wrote it
     return _Facts(
-        sizes=np.array([utf8_len(scv.message_json(message)) for message in history], np.int64),
+        sizes=np.array([scv.message_bytes(message) for message in history], np.int64),
         images=np.array([len(message.images) for message in history], np.int64),
         starts=np.flatnonzero(users),
         prompt_bytes=utf8_len(prompt),

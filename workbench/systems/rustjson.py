@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 U64_MAX = 2**64 - 1
 _I64_MIN = -(2**63)
+#: Characters of a long text that are worked on at once.
+PIECE = 1 << 18
 
 
 def add(*numbers: int) -> int:
@@ -146,7 +148,10 @@ def _refuse(name: str) -> NoReturn:
 
 def utf8_len(text: str) -> int:
     """Bytes of a text."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if text.isascii():
+        return len(text)
+    # A very long text is not copied as a whole.
+    return sum(len(text[at : at + PIECE].encode("utf-8", "surrogatepass")) for at in range(0, len(text), PIECE))
 
 
 def char_bytes(text: str) -> npt.NDArray[np.int64]:

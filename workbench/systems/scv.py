@@ -14,11 +14,11 @@ Examples
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..errors import PolicyError
-from .rustjson import add, dumps, string, utf8_len
+from .rustjson import PIECE, add, dumps, string, utf8_len
 
 Role = Literal["user", "assistant", "tool", "history_note"]
 
@@ -135,6 +135,15 @@ def message_json(message: Message) -> str:
     return "{" + ",".join(fields) + "}"
 
 
+def message_bytes(message: Message) -> int:
+    """UTF-8 bytes of `message_json`. A very long content is measured piece by piece: its JSON is never whole in memory."""
+    content = message.content
+    if len(content) <= PIECE:
+        return utf8_len(message_json(message))
+    pieces = (content[at : at + PIECE] for at in range(0, len(content), PIECE))
+    return utf8_len(message_json(replace(message, content=""))) + sum(utf8_len(string(piece)) - 2 for piece in pieces)
+
+
 def tools_json(tools: Sequence[Tool]) -> str:
     """The tools as one compact JSON array."""
     specs = (f'{{"name":{string(tool.name)},"description":{string(tool.description)},"parameters":{dumps(tool.parameters)}}}' for tool in tools)
@@ -144,7 +153,7 @@ def tools_json(tools: Sequence[Tool]) -> str:
 def estimated_tokens(message: Message, bytes_per_token: int) -> int:
     """Cost of a message: its JSON's bytes in tokens, rounded up, and constants for itself and each image."""
     images = len(message.images) if message.role == "user" else 0
-    return add(tokens_of(utf8_len(message_json(message)), bytes_per_token), TOKENS_PER_MESSAGE, TOKENS_PER_IMAGE * images)
+    return add(tokens_of(message_bytes(message), bytes_per_token), TOKENS_PER_MESSAGE, TOKENS_PER_IMAGE * images)
 
 
 def tokens_of(size: int, bytes_per_token: int) -> int:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from ..model import compact_json
 
+_PIECE = 1 << 18  # characters
+
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -115,7 +117,8 @@ def repaired(text: str) -> str:
     '😀 \ufffd ok'
     """
     try:
-        text.encode()
+        for at in range(0, len(text), _PIECE):  # a very long text is not copied as a whole
+            text[at : at + _PIECE].encode()
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text

@@ -97,7 +97,8 @@ class TiktokenCounter:
         for text in texts:
             plain = text if type(text) is str else as_text(text)
             if len(plain) <= PIECE:
-                yield _count_piece(encode, plain)
+                # The tokenizer lets a text that is not ASCII keep its UTF-8 as long as it lives: so it gets a copy.
+                yield _count_piece(encode, plain if plain.isascii() else (plain + " ")[:-1])
                 if tick:
                     tick(len(plain))
                 continue

@@ -13,6 +13,7 @@ from pathlib import Path
 #: Raise it when a counter's result for the same text and id changes: old files are then not used.
 _VERSION = b"1"
 _ASK = 500  # keys in one query
+_PIECE = 1 << 18  # characters that are hashed at once
 
 
 def digest(text: str) -> bytes:
@@ -27,7 +28,12 @@ def digest(text: str) -> bytes:
     >>> digest("\\ud835") == digest("\\ud835") != digest("\\ufffd")
     True
     """
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+    if len(text) <= _PIECE:
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+    made = hashlib.sha256()
+    for at in range(0, len(text), _PIECE):  # a very long text is not copied as a whole
+        made.update(text[at : at + _PIECE].encode("utf-8", "surrogatepass"))
+    return made.digest()[:16]
 
 
 class CountCache:
