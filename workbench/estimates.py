@@ -103,6 +103,10 @@ class Estimates:
         """Prompt tokens as reported, shape (n,)."""
         return self.requests.reported
 
+    def number(self, call: int) -> int:
+        """The number of a call among the reported requests, from 1: as figures and lists name it."""
+        return int(np.searchsorted(self.requests.calls, call)) + 1
+
     def accuracy(self, *, hidden: bool = False) -> tuple[Accuracy, ...]:
         """How each estimate did.
 
@@ -254,21 +258,26 @@ def _why(found: Estimates, counter: CalibratedCounter, at: int) -> str:
     call = found.ledger.transcript.calls[int(found.requests.calls[at])]
     runs = [item for item in counter.overheads if item.thread == call.thread]
     run = max((place for place, item in enumerate(runs) if item.call <= call.index), default=0)
-    fixed, median = runs[run].tokens, f"the median of {runs[run].requests:,} requests"
-    if fixed > found.reported[at] / 2:
-        return f"{fixed:,} tokens stand for what the file does not hold ({median}): most of a prompt of {int(found.reported[at]):,}"
-    off = float(found[counter.label].tokens[at]) - int(found.reported[at])
-    words = f"its text was counted {abs(off):,.0f} tokens too {'high' if off > 0 else 'low'} beside {median}"
-    if run:
-        words += f"; {jump(found.ledger, counter, call.thread, run)}"
-    return words
+    off = found[counter.label].tokens - found.reported
+    until = runs[run + 1].call if run + 1 < len(runs) else len(found.ledger.transcript.calls)
+    like = (found.requests.threads == found.requests.threads[at]) & (found.requests.calls >= runs[run].call) & (found.requests.calls < until)
+    usual = float(np.quantile(np.abs(off[like]), 0.95, method="inverted_cdf"))
+    words = f"{abs(off[at]):,.0f} tokens too {'many' if off[at] > 0 else 'few'}"
+    if abs(off[at]) <= usual:
+        words += f", no more than others of its thread (19 of 20 within {usual:,.0f}), but its prompt is small"
+    else:
+        words += f", where 19 of 20 requests of its thread are within {usual:,.0f}: it stands out"
+    return f"{words}; {jump(found, call.thread, run)}" if run else words
 
 
-def jump(ledger: Ledger, counter: CalibratedCounter, thread: str, run: int) -> str:
+def jump(found: Estimates, thread: str, run: int) -> str:
     """What is known of the place where what the file does not hold changed for good: the start of a thread's run, from 1."""
+    ledger, counter = found.ledger, found.calibrated
+    assert counter is not None
     before, after = [item for item in counter.overheads if item.thread == thread][run - 1 : run + 1]
     change = after.tokens - before.tokens
-    words = f"from request {after.call} on {abs(change):,} tokens {'more' if change > 0 else 'fewer'} were reported than the file's text explains"
+    number = found.number(after.call)
+    words = f"from request {number:,} on {abs(change):,} tokens {'more' if change > 0 else 'fewer'} were reported than the file's text explains"
     between = _between(ledger, thread, after.call)
     cut_off = {index for call in ledger.transcript.calls if call.stop_reason in CUT_OFF for index in call.produced}
     for message in cut_off.intersection(between) if change < 0 else ():

@@ -58,7 +58,7 @@ def test_the_numbers_are_those_of_the_estimates(panel, ledger):
         "agentd",
         "vak",
     ]
-    assert [[name, index] for name, index, *_ in shown["misses"]] == [["request 7", ledger.transcript.calls[7].produced[0]]]
+    assert [[name, index] for name, index, *_ in shown["misses"]] == [["request 8", ledger.transcript.calls[7].produced[0]]]
     assert shown["beside"] == [["main", ledger.transcript.calls[0].produced[0], "6,000", len(found.reported), ""]]
     assert panel.status == f"{len(found.reported)} requests with reported usage"
     assert "it holds for 78 of 79" in shown["said"]

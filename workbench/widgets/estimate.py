@@ -246,7 +246,7 @@ def content(found: Estimates, kinds: tuple[KindError, ...]) -> dict[str, Any]:
         "bytes": [[round(ratio, 2) for ratio in found.bytes_per_token(hidden=hidden)] for hidden in (False, True)],
         "kinds": [[item.kind.replace("_", " "), item.kind, item.tokens, _percent(item)] for item in kinds],
         "misses": [
-            [f"request {miss.call}", min(calls[miss.call].produced, default=-1), miss.reported, miss.estimated, one_line(miss.why)[:_SAID]]
+            [f"request {found.number(miss.call):,}", min(calls[miss.call].produced, default=-1), miss.reported, miss.estimated, one_line(miss.why)[:_SAID]]
             for miss in missed[:MISSES]
         ],
         "missed": len(missed),
@@ -288,7 +288,7 @@ def beside(found: Estimates) -> list[list[Any]]:
         return []
     rows, runs = [], dict.fromkeys((item.thread for item in counter.overheads), 0)
     for item in counter.overheads[:RUNS]:
-        why = estimates.jump(found.ledger, counter, item.thread, runs[item.thread]) if runs[item.thread] else ""
+        why = estimates.jump(found, item.thread, runs[item.thread]) if runs[item.thread] else ""
         runs[item.thread] += 1
         first = min(found.ledger.transcript.calls[item.call].produced, default=-1)
         rows.append([one_line(item.thread)[:_SAID], first, minus(f"{item.tokens:,}"), item.requests, one_line(why)[:_SAID]])
