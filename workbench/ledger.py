@@ -273,14 +273,18 @@ class Ledger:
     @property
     def prompts(self) -> Prompts:
         """What is counted of each call's prompt, by kind: the columns of its sums are ``KINDS``."""
-        return self.memo.get("prompts", lambda: prompts(self.transcript, self.kind_tokens, self._outside_of))
+        return self.memo.get("prompts", lambda: prompts(self.transcript, self.kind_tokens, self.outside))
 
-    def _outside_of(self, call: Call) -> Ints:
-        """Tokens by kind of what one recorded request held outside its messages, shape (len(KINDS),): by its prefix, where that is recorded."""
+    def outside(self, call: Call) -> Ints:
+        """Tokens by kind of what one recorded request held outside its messages, shape (len(KINDS),).
+
+        By its own prefix, where that is recorded; with what the file does not hold, if the counter was calibrated. Framing
+        may then be negative: something was counted, but not sent.
+        """
         kinds = self._outside_sent(call)
         if isinstance(self.counter, CalibratedCounter):
             kinds = kinds.copy()
-            kinds[KIND["framing"]] += self.counter.overhead(call.thread, call.index)  # may be negative: counted, but not sent
+            kinds[KIND["framing"]] += self.counter.overhead(call.thread, call.index)
         return kinds
 
     def _outside_sent(self, call: Call) -> Ints:
