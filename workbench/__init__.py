@@ -26,14 +26,18 @@ _WHERE = {
     "Workbench": "widgets",
     "readers": "readers",
     "policies": "policies",
+    "losses": "losses",
     "tokens": "tokens",
     "errors": "errors",
+    "estimates": "estimates",
     "model": "model",
 }
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
     from . import errors as errors
+    from . import estimates as estimates
+    from . import losses as losses
     from . import model as model
     from . import policies as policies
     from . import readers as readers

@@ -229,7 +229,7 @@ def test_checks_are_bounded(session):
     side.close()
 
 
-@pytest.mark.parametrize("tab", ["note", "diff", "why", "checks"])
+@pytest.mark.parametrize("tab", ["note", "diff", "why", "lost", "checks"])
 def test_every_tab_shows_an_infeasible_budget_as_a_state(session, tab):
     session.budget = 10_300
     side = Side(session)

@@ -100,7 +100,10 @@ def assemble(index: Index, rows: Sequence[int], walked: Walked, moment: Moment, 
     changes = walked.changes
     measures = (
         held_measure(
-            "used_later", "Used later", "Identifiers first seen in removed messages that the model used after the cut, and that what is sent holds.", used
+            "used_later",
+            "Used later and still there",
+            "Identifiers first seen in removed messages that the model used after the cut, and that what is sent holds.",
+            used,
         ),
         _again(
             "read_again", "Files read again", "Readings of a file whose last reading was removed, written to since or not.", walked.reread, walked.reads, period

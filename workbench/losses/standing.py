@@ -47,9 +47,7 @@ def user_messages(index: Index, rows: Sequence[int], moment: Moment, changes: Se
     messages = index.transcript.messages
     spoken = [messages[row] for row in rows if row < moment.at and starts_turn(messages[row]) and messages[row].text.strip()]
     found = [_row("message", message.text, message.index, moment, changes, _held(moment, message.index, message.text)) for message in spoken]
-    return held_measure(
-        "user_messages", "Person's messages still there", "Messages of persons that are still sent as they were said, or whole in a note.", found
-    )
+    return held_measure("user_messages", "User messages still there", "Messages of persons that are still sent as they were said, or whole in a note.", found)
 
 
 def pending_work(index: Index, rows: Sequence[int], moment: Moment, changes: Sequence[int]) -> Measure:
@@ -115,7 +113,7 @@ def note_precision(index: Index, rows: Sequence[int], notes: Sequence[tuple[str,
         found += [Row(kind, name, holders.first(kind, name)) for kind, name in holders.not_cut(strange, covers)]
     index.reader.forget()
     says = "Identifiers in a note that stand nowhere in the messages that it stands for."
-    return Measure("note_precision", "In the note, not in the history", says, len(found), total, tuple(found), more_is_worse=True)
+    return Measure("note_precision", "Only in the note", says, len(found), total, tuple(found), more_is_worse=True)
 
 
 class _Holders:

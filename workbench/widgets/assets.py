@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 #: Views whose module is made of more files than their own, in this order.
-_FILES = {"strip": ("strip_layout", "strip_row", "strip_paint", "strip"), "compare": ("strip_layout", "strip_row", "compare")}
+_FILES = {"strip": ("strip_layout", "strip_row", "strip_paint", "strip"), "compare": ("strip_layout", "strip_row", "compare"), "side": ("lost", "side")}
 
 
 @cache

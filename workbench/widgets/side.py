@@ -1,4 +1,4 @@
-"""The side panel: the note, the diff, why, and the checks of the present selection.
+"""The side panel: the note, the diff, why, what is lost, and the checks of the present selection.
 
 Only the open tab's content crosses to the browser, each bounded; `refresh` is called when a drag has come to rest.
 """
@@ -15,12 +15,13 @@ from ..model import Message
 from ..policies.base import FATES, Fate, Note, Selection
 from ..validity import LEVELS, PROVIDERS, RULES, Finding
 from .assets import css, esm
+from .lost import lost
 from .session import Session
 from .texts import PAGE, clean, one_line, page, preview
 from .wire import sent
 from .words import problem_text
 
-TABS = ("note", "diff", "why", "checks")
+TABS = ("note", "diff", "why", "lost", "checks")
 NOTES = 20  # notes shown in full
 RUNS = 200  # rows of the diff
 STEPS = 100  # lines of the decision log in a page
@@ -38,7 +39,7 @@ class Side(anywidget.AnyWidget):
     selected : int
         ``Message.index`` of the selected message; -1 for none. Both ways.
     tab : str
-        The open tab: note, diff, why or checks.
+        The open tab: note, diff, why, lost or checks.
     """
 
     _esm = traitlets.Unicode(esm("side")).tag(sync=True)
@@ -52,6 +53,7 @@ class Side(anywidget.AnyWidget):
     def __init__(self, session: Session) -> None:
         self._session: Session | None = session
         self._start = 0
+        self._cut: int | None = None  # the turn group in which the Lost tab asks
         super().__init__()
         self.refresh()
         self.observe(self._turn, "tab")
@@ -70,6 +72,8 @@ class Side(anywidget.AnyWidget):
             content = {"why": why(session, selection), "log": log_page(selection, self._start)}
         elif self.tab == "diff":
             content = {"diff": diff(selection)}
+        elif self.tab == "lost":
+            content = {"lost": lost(session, selection, self._cut)}
         elif self.tab == "checks":
             content = {"checks": checks(selection)}
         else:
@@ -96,8 +100,13 @@ class Side(anywidget.AnyWidget):
         self.refresh()
 
     def _told(self, _: object, content: Any, __: object) -> None:
-        if isinstance(content, dict) and content.get("type") == "page" and isinstance(content.get("start"), int):
+        if not isinstance(content, dict):
+            return
+        if content.get("type") == "page" and type(content.get("start")) is int:
             self._start = max(0, content["start"])
+            self.refresh()
+        elif content.get("type") == "cut" and type(content.get("turn")) is int:
+            self._cut = content["turn"] if content["turn"] > 0 else None
             self.refresh()
 
 

@@ -1,6 +1,6 @@
-// The note, the diff, why, and the checks. Every text is set as text; only the open tab's content is here.
+// The note, the diff, why, what is lost, and the checks. Every text is set as text; only the open tab's content is here.
 export default (() => {
-  const TABS = [["note", "Note"], ["diff", "Diff"], ["why", "Why"], ["checks", "Checks"]];
+  const TABS = [["note", "Note"], ["diff", "Diff"], ["why", "Why"], ["lost", "Lost"], ["checks", "Checks"]];
   const GLYPHS = { kept: "●", edited: "◆", summarized: "◐", dropped: "○", note: "✚", added: "✚" };
 
   function render({ model, el }) {
@@ -101,6 +101,7 @@ export default (() => {
       return [build("p", { class: "cw-rule" }, build("span", { class: "cw-rule-name", text: name }), build("span", { class: "cw-quiet", text: number > 1 ? ` ${count(number)}` : "" }), build("span", { class: "cw-quiet cw-says", text: sentence })), list];
     }
 
+    const lost = lostView(link, tidy, (turn) => model.send({ type: "cut", turn }));
     let drawn = null;
     function draw() {
       const content = model.get("content");
@@ -112,8 +113,12 @@ export default (() => {
       else if (content.tab === "note") parts = note(content.note, content.why);
       else if (content.tab === "diff") parts = diff(content.diff);
       else if (content.tab === "why") parts = why(content.why, content.log);
+      else if (content.tab === "lost") parts = lost.parts(content.lost);
       else parts = checks(content.checks);
-      panel.replaceChildren(...parts);
+      // What stays (a slider that is being moved) is not touched: taken out and put back it would lose the focus.
+      for (const child of [...panel.childNodes]) if (!parts.includes(child)) child.remove();
+      if (panel.firstChild) panel.append(...parts.slice(1));
+      else panel.replaceChildren(...parts);
       panel.scrollTop = kept;
       panel.dataset.tab = drawn = content.tab;
     }
