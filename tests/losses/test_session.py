@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,18 +13,11 @@ from tests.shared import SAMPLES
 from tests.strategies import counted
 from workbench import losses, policies
 from workbench.errors import WorkbenchError
+from workbench.losses.moment import first_rows
 from workbench.losses.session import ROUNDS
 from workbench.model import Budget
 from workbench.policies.base import Request
 from workbench.policies.registry import as_policy
-
-
-def prefix_of(view, count):
-    """The first rows of a view."""
-    from workbench.ledger import Memo
-
-    part = {name: getattr(view, name)[:count] for name in ("indices", "messages", "tokens", "kinds")}
-    return dataclasses.replace(view, **part, lead=min(view.lead, count), memo=Memo())
 
 
 def follow(ledger, name, budget):
@@ -31,7 +25,7 @@ def follow(ledger, name, budget):
     policy, view, follower, previous = as_policy(name), ledger.view(), losses.Follower(ledger), None
     for row, message in enumerate(view.messages):
         if message.role == "assistant":
-            previous = policy.select(Request.on(prefix_of(view, row), budget), previous)
+            previous = policy.select(Request.on(first_rows(view, row), budget), previous)
             follower.see(previous, message.index)
     return follower
 
@@ -67,10 +61,10 @@ def test_the_last_request_stands_as_its_selection_says(transcript, window, name)
 def test_one_change_is_the_same_as_one_selection():
     rows = [said("user", "see read_rows at 8080"), said("assistant", "ok"), said("user", "go"), said("assistant", "read_rows, 8080")]
     ledger = ledger_of(*rows)
-    view = prefix_of(ledger.view(), 3)
+    view = first_rows(ledger.view(), 3)
     chosen = policies.Kernel(max_messages=3).select(Request.on(view))
     follower = losses.Follower(ledger)
-    follower.see(policies.NoPolicy().select(Request.on(prefix_of(ledger.view(), 1))), 1)
+    follower.see(policies.NoPolicy().select(Request.on(first_rows(ledger.view(), 1))), 1)
     follower.see(chosen, 3)
     session, alone = follower.losses().losses, losses.of(chosen)
     assert alone.cut == session.cut == 3
@@ -97,3 +91,36 @@ def test_files_survive_better_in_a_larger_window():
     small, large = (follow(ledger, "scv", Budget(window)).losses().losses for window in (28_000, 60_000))
     assert small["artifact_trail"].of == large["artifact_trail"].of
     assert small["artifact_trail"].count < large["artifact_trail"].count
+
+
+def test_a_request_without_an_answer_carries_everything():
+    rows = [said("user", "see read_rows at 8080"), said("assistant", "ok"), said("user", "go"), said("assistant", "read_rows, 8080")]
+    ledger = ledger_of(*rows)
+    follower = losses.Follower(ledger)
+    follower.see_all(ledger.view().indices[:1], 1)
+    follower.see_all(ledger.view().indices[:3], 3)
+    found = follower.losses()
+    assert (found.losses.cut, found.losses["used_later"].of, found.rounds) == (-1, 0, ())
+    assert found.losses["user_messages"].count == found.losses["user_messages"].of == 2
+
+
+@pytest.mark.parametrize("history", ["full", "live"])
+def test_both_histories_of_a_session_with_a_real_compaction(history):
+    """With everything sent, what is lost in the live history is what the real compaction removed."""
+    ledger = wb.count(wb.read(SAMPLES / "coding_agent.jsonl"))
+    transcript = ledger.transcript
+    [compaction] = transcript.compacted()
+    follower = losses.Follower(ledger, history=history)
+    every = transcript.thread() if history == "live" else transcript.history()
+    for index in every:
+        if transcript.messages[index].role == "assistant":
+            cut = compaction.after if history == "live" and index > compaction.after else -1
+            follower.see_all(np.array([row for row in every if cut < row < index], np.int64), index)
+    found = follower.losses()
+    if history == "full":
+        assert found.losses.cut == -1
+        return
+    [real] = losses.of_recorded(ledger)
+    assert [row.needed for row in found.losses["read_again"].rows] == [row.needed for row in real.losses["read_again"].rows]
+    assert {row.text for row in found.losses["used_later"].lost} == {row.text for row in real.losses["used_later"].lost}
+    assert [item.measures[0].count for item in found.rounds] == [real.losses["artifact_trail"].count]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..ledger import Ledger
 from ..model import MAIN, History
 from ..policies.base import Fate, Selection
+from ..tokens.base import Ints
 from .cut import assemble, new_texts, text_of
 from .index import Index, index_of
 from .measure import Losses, Measure
 from .standing import artifact_trail, instruction_survival, user_messages
 from .walk import Change, Moment, walk
+
+if TYPE_CHECKING:
+    from ..replay.base import Replay
 
 ROUNDS = 32  # changes after which survival is looked at: more are thinned out evenly, the first and the last stay
 
@@ -45,6 +50,11 @@ class SessionLosses:
     losses: Losses
     rounds: tuple[Round, ...]
 
+    def as_json(self, most: int | None = None) -> dict[str, Any]:
+        """Plain data, with at most so many rows of each measure."""
+        rounds = [{"change": item.change, "at": item.at, **{measure.name: [measure.count, measure.of] for measure in item.measures}} for item in self.rounds]
+        return {**self.losses.as_json(most), "rounds": rounds}
+
 
 class Follower:
     """Sees the selection of one request after the other, and remembers only what changed.
@@ -70,17 +80,24 @@ class Follower:
 
     def see(self, selection: Selection, at: int) -> None:
         """Take in what the request for message `at` carries."""
-        view = selection.request.view
+        self._take(selection.request.view.indices[selection.fate_codes == Fate.KEPT], new_texts(selection), at)
+        self.newest = selection
+
+    def see_all(self, indices: Ints, at: int) -> None:
+        """Take in a request for message `at` that carries these messages as they are: the policy had no answer."""
+        self._take(indices, (), at)
+        self.newest = None
+
+    def _take(self, kept: Ints, texts: tuple[str, ...], at: int) -> None:
         gone = self._here.copy()
         gone[at:] = False
-        gone[view.indices[selection.fate_codes == Fate.KEPT]] = False
+        gone[kept] = False
         changed = np.flatnonzero(gone != self._gone)
-        texts = new_texts(selection)
         if len(changed) or texts != self._texts:
             went = gone[changed]
             self.changes.append(Change(at, changed[went].tolist(), changed[~went].tolist(), texts))
             self._gone, self._texts = gone, texts
-        self.newest, self._at = selection, at
+        self._at = at
 
     def losses(self) -> SessionLosses:
         """All measures: what was needed over the whole session, and what stands in its last request."""
@@ -89,13 +106,30 @@ class Follower:
         cut = self.changes[removing[0]].at if removing else -1
         end = self.rows[-1] + 1 if self.rows else 0
         looked = _thinned(removing)
-        last = end if self.newest is None else self._at
+        last = end if self._at < 0 else self._at
         walked = walk(index, self.rows, self.changes, [*(self.changes[number].at for number in looked), last])
         moments = {moment.at: moment for moment in walked.moments}
         notes = [(text_of(note.message), note.covers) for note in self.newest.notes] if self.newest is not None else []
         losses = assemble(index, self.rows, walked, moments[last], notes, (cut, end))
         rounds = [_round(index, self.rows, number, moments[self.changes[number].at], walked.changes) for number in looked]
         return SessionLosses(losses, tuple(rounds))
+
+
+def of_replay(replay: Replay) -> SessionLosses:
+    """What a replayed session lost: the policy's answers are made again, one after the other.
+
+    A request for which the policy had no answer carries all that it had to choose from. Recorded requests that only made a
+    summary are passed by.
+    """
+    follower = Follower(replay.ledger, replay.thread, replay.history)
+    for sent, answer in replay.selections():
+        if sent.kind != "response":
+            continue
+        if isinstance(answer, Selection):
+            follower.see(answer, sent.message)
+        else:
+            follower.see_all(replay.request(sent.index).view.indices, sent.message)
+    return follower.losses()
 
 
 def _round(index: Index, rows: Sequence[int], number: int, moment: Moment, changes: Sequence[int]) -> Round:
