@@ -10,7 +10,7 @@ import pytest
 import workbench as wb
 from tests.sessions_with_usage import reporting, talk, with_subagents
 from tests.shared import SHARED, needs_shared
-from workbench import estimates
+from workbench import estimates, frames
 from workbench.calibration import requests
 from workbench.estimates import AVERAGE, SHARES, by_kind, everything, misses, of, own_tokens
 from workbench.ledger import count
@@ -164,6 +164,23 @@ def test_an_answer_that_was_cut_off_and_not_sent_again_is_named():
     found = of(count(made, O200K))
     assert [item.tokens for item in found.calibrated.overheads] == [3_000, 3_000 - size]
     assert estimates.jump(found, MAIN, 1).endswith(f"#{big.index}, an answer that was cut off ({size:,} tokens), seems not to have been sent again")
+
+
+def test_frames_hold_the_same_numbers(found):
+    table = frames.estimates(found, hidden=True)
+    for (name, row), item in zip(table.iterrows(), found.accuracy(hidden=True), strict=True):
+        assert (name, row.source, row["median"], row.worst) == (item.name, item.source, item.median, item.most)
+        assert tuple(row[["margin_50", "margin_90", "margin_99", "margin_100"]]) == item.margins
+    requests = frames.estimated_requests(found)
+    assert requests.reported.tolist() == found.reported.tolist()
+    assert requests["scv"].tolist() == found["scv"].tokens.tolist()
+    assert requests.index.tolist() == found.requests.calls.tolist()
+    kinds = frames.kind_errors(found.ledger)
+    assert kinds.index.tolist() == [item.kind for item in by_kind(found.ledger)]
+    assert kinds.factor.isna().tolist() == [item.factor is None for item in by_kind(found.ledger)]
+    empty = of(count(talk(20), O200K))
+    assert len(frames.estimated_requests(empty)) == 0
+    assert len(frames.kind_errors(empty.ledger)) == 0
 
 
 def test_threads_are_told_apart():

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import BudgetError
+from .estimates import SHARES, Estimates, by_kind
 from .ledger import KIND, Ledger, View
 from .model import KINDS, MAIN, Budget, History, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Transcript, Usage
 from .policies.base import FATES, Edited, Kept, Policy, Selection, params_of
@@ -318,6 +319,67 @@ def differences(made: Comparison) -> pd.DataFrame:
             "preview": _texts(preview(message) for message in messages),
         },
         index=pd.Index(view.indices[rows], name="index"),
+    )
+
+
+def estimates(found: Estimates, *, hidden: bool = False) -> pd.DataFrame:
+    """One row per estimate of a session's prompts, against what the provider reported.
+
+    Parameters
+    ----------
+    hidden : bool
+        Give every estimate the tokens that the file does not hold. See `Estimates.accuracy`.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the estimate's name: source; bias, median, within_90, worst (relative errors); margin_50, margin_90, margin_99,
+        margin_100 (tokens of safety margin that would have held in so many percent of the requests).
+    """
+    rows = found.accuracy(hidden=hidden)
+    return pd.DataFrame(
+        {
+            "source": _texts(row.source for row in rows),
+            "bias": np.array([row.bias for row in rows], np.float64),
+            "median": np.array([row.median for row in rows], np.float64),
+            "within_90": np.array([row.within for row in rows], np.float64),
+            "worst": np.array([row.most for row in rows], np.float64),
+            **{f"margin_{share:.0%}".rstrip("%"): np.array([row.margins[at] for row in rows], np.int64) for at, share in enumerate(SHARES)},
+        },
+        index=pd.Index(_texts(row.name for row in rows), name="estimate"),
+    )
+
+
+def estimated_requests(found: Estimates) -> pd.DataFrame:
+    """One row per request with a reported prompt.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by call: thread; reported; hidden (tokens that the file does not hold, by the calibration), bytes (of recorded text); then a
+        column for each estimate, by its name.
+    """
+    calls = found.requests.calls.tolist()
+    columns: dict[str, Any] = {
+        "thread": _texts(found.ledger.transcript.calls[call].thread for call in calls),
+        "reported": found.reported,
+        "hidden": found.hidden,
+        "bytes": found.sizes,
+    }
+    return pd.DataFrame({**columns, **{item.name: item.tokens for item in found.estimates}}, index=pd.Index(calls, name="call", dtype=np.int64))
+
+
+def kind_errors(ledger: Ledger) -> pd.DataFrame:
+    """One row per kind of message: tokens and steps that it was judged by, tokens reported for one counted, standard error (NaN: cannot be told)."""
+    rows = by_kind(ledger)
+    return pd.DataFrame(
+        {
+            "tokens": np.array([row.tokens for row in rows], np.int64),
+            "steps": np.array([row.steps for row in rows], np.int64),
+            "factor": np.array([np.nan if row.factor is None else row.factor for row in rows], np.float64),
+            "error": np.array([np.nan if row.error is None else row.error for row in rows], np.float64),
+        },
+        index=pd.Index(_texts(row.kind for row in rows), name="kind"),
     )
 
 
