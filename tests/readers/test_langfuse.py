@@ -159,6 +159,20 @@ def test_tools_that_stand_among_the_messages(tmp_path: Path) -> None:
     assert [(tool.name, tool.description) for tool in transcript.tools] == [("f", "d")]
 
 
+def test_calls_of_the_vercel_sdk(tmp_path: Path) -> None:
+    """Its calls stand bare in the answer, or beside the text; the tool's observation names no call."""
+    call = {"toolCallId": "c1", "toolName": "f", "input": '{"a":1}'}
+    for answer, said in (([call], ""), ({"text": "look", "toolCalls": [call]}, "look")):
+        held = trace(
+            observation(1, "ask", model="m", input=json.dumps([USER]), output=json.dumps(answer)),
+            observation(2, "f", "TOOL", input='{"a":1}', output='{"r":2}'),
+        )
+        (t,) = readers.read_all(as_json(tmp_path / "t.json", held))
+        check(t)
+        assert shape(t) == [("user", "q", ()), ("assistant", said, ("c1",)), ("tool", '{"r":2}', ("c1",))]
+        assert t.messages[1].calls[0].arguments == {"a": 1}
+
+
 def test_attributes_tell_what_the_observation_does_not(tmp_path: Path) -> None:
     attributes = {"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "q", "llm.tools.0.tool.json_schema": '{"name": "f"}'}
     spoken = observation(1, "a", input=["role='user' content='q'", "role='x'"], output=END, metadata=json.dumps({"attributes": attributes}))

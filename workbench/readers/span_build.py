@@ -231,12 +231,16 @@ class _Group:
     def _result(self, span: Span, threads: Iterable[_Thread]) -> None:
         """Add what a tool gave back if no later request says it."""
         result = span.result
-        if span.kind != "tool" or result is None or not result.call_id:
+        if span.kind != "tool" or result is None:
             return
         for thread in threads:
-            call = thread.calls.get(result.call_id)
+            if result.call_id:
+                call = thread.calls.get(result.call_id)
+            else:  # without an id, the only open call of its name
+                named_so = [held for held in thread.calls.values() if held.name == (result.name or span.name)]
+                call = named_so[0] if len(named_so) == 1 else None
             if call is not None:
-                named = replace(result, name=call.name)
+                named = replace(result, call_id=call.id, name=call.name)
                 self._add(Item("tool", [named]), thread, span.number, span.end)
                 return
 

@@ -159,7 +159,7 @@ def _object(value: dict[str, Any], default: Role, found: Found, level: int) -> N
 def _is_message(value: dict[str, Any]) -> bool:
     if "message" in value and ("index" in value or isinstance(value["message"], dict)):
         return True
-    if "lc" in value or "parts" in value or string(value.get("type")) in (*TYPES, *_ROLES):
+    if "lc" in value or "parts" in value or "toolCallId" in value or isinstance(value.get("toolCalls"), list) or string(value.get("type")) in (*TYPES, *_ROLES):
         return True
     return isinstance(value.get("role"), str) and not isinstance(value.get("output"), list)
 
@@ -172,6 +172,9 @@ def items_of(value: Any, default: Role) -> list[Item]:
         return [] if value is None else [Item(default, [Text(json_text(value))])]
     value = _plain(value)
     type_ = string(value.get("type"))
+    if "toolCallId" in value and "toolName" in value and "role" not in value and type_ not in (*_CALLS, *_RESULTS):  # a call as the Vercel AI SDK writes it
+        gave = "result" in value or "output" in value
+        return [Item("tool" if gave else "assistant", _block({**value, "type": "tool-result" if gave else "tool-call"}))]
     role = _ROLES.get(string(value.get("role"))) or _ROLES.get(type_) or _ROLES.get(_event(value)) or default
     if type_ in TYPES:
         return _item_of_responses(value, type_)
@@ -205,6 +208,11 @@ def _plain(value: dict[str, Any]) -> dict[str, Any]:
     if isinstance(value.get("contents"), list):
         nested = [mapping(item).get("message_content", item) for item in value["contents"]]
         value = {**value, "content": nested if nested else value.get("content")}
+    if isinstance(value.get("toolCalls"), list) and "tool_calls" not in value:
+        beside = [
+            {"id": call.get("toolCallId"), "name": call.get("toolName"), "args": call.get("input", call.get("args"))} for call in _flat(value["toolCalls"])
+        ]
+        value = {**value, "role": value.get("role", "assistant"), "tool_calls": beside}
     calls = value.get("tool_calls")
     if isinstance(calls, list) and any("tool_call" in mapping(call) for call in calls):
         value = {**value, "tool_calls": [mapping(call).get("tool_call", call) for call in calls]}
