@@ -103,11 +103,12 @@ def write_claude_code(path: Path, messages: int = 10_000, total_bytes: int = 20_
     """Write such a session as a Claude Code file of about `total_bytes`: one record a line, with ids, parents, time stamps and usage."""
     with path.open("w", encoding="utf-8") as file:
         for at, (role, content) in enumerate(rounds_of_work(messages, total_bytes - _RECORD_BYTES * messages, seed)):
-            file.write(json.dumps(_record(at, role, content), ensure_ascii=False, separators=(",", ":")) + "\n")
+            file.write(json.dumps(claude_code_record(at, role, content), ensure_ascii=False, separators=(",", ":")) + "\n")
     return path
 
 
-def _record(at: int, role: str, content: Any) -> dict[str, Any]:
+def claude_code_record(at: int, role: str, content: Any) -> dict[str, Any]:
+    """A record of a Claude Code session."""
     assistant = role in ("assistant", "call")
     if role == "call":
         blocks: Sequence[dict[str, Any]] = [{"type": "tool_use", "id": content[0], "name": content[1], "input": content[2]}]
