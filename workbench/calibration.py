@@ -103,7 +103,8 @@ def calibrate(ledger: Ledger, *, model: str | None = None, method: Method = "lin
     -------
     CalibratedCounter
         For ``wb.count(transcript, counter=…)``. Its range is that of requests which the fit had not seen: each fifth of the
-        session predicted from the other four, and from those before it; the wider of both, and no narrower than for those seen.
+        session predicted from the other four, and from those before it; the wider of both, and no narrower than for those seen. It
+        speaks of this session so far: one that then changes (a compaction, an answer that is not sent again) may leave it.
 
     Raises
     ------
