@@ -21,7 +21,7 @@ estimates frames figures widgets report launch cli checks __main__
 #: Each layer imports only from those before it.
 LAYERS = _ORDER.split()
 #: The one exception: a property that shows a frame imports `frames` inside its function.
-FRAME_PROPERTIES = {"ledger", "policies"}
+FRAME_PROPERTIES = {"ledger", "policies", "replay", "losses"}
 #: Nothing before these may import the library.
 FIRST_USER = {"pandas": "frames", "plotly": "figures", "ipywidgets": "widgets", "anywidget": "widgets", "traitlets": "widgets", "typer": "cli", "rich": "cli"}
 

@@ -14,6 +14,7 @@ import pandas as pd
 from .errors import BudgetError
 from .estimates import SHARES, Estimates, by_kind
 from .ledger import KIND, Ledger, View
+from .losses import Losses
 from .model import KINDS, MAIN, Budget, History, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Transcript, Usage
 from .policies.base import FATES, Edited, Kept, Policy, Selection, params_of
 from .policies.compare import WAYS, Comparison, sent_kinds
@@ -380,6 +381,47 @@ def kind_errors(ledger: Ledger) -> pd.DataFrame:
             "error": np.array([np.nan if row.error is None else row.error for row in rows], np.float64),
         },
         index=pd.Index(_texts(row.kind for row in rows), name="kind"),
+    )
+
+
+def losses(found: Losses) -> pd.DataFrame:
+    """One row per measure of what was lost.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the measure's name: title, count, of, share (`NA` if there was nothing to count), more_is_worse.
+    """
+    measures = tuple(found)
+    return pd.DataFrame(
+        {
+            "title": _texts(item.title for item in measures),
+            "count": [item.count for item in measures],
+            "of": [item.of for item in measures],
+            "share": pd.array([item.share for item in measures], dtype="Float64"),
+            "more_is_worse": [item.more_is_worse for item in measures],
+        },
+        index=pd.Index([item.name for item in measures], name="measure"),
+    )
+
+
+def lost_rows(found: Losses) -> pd.DataFrame:
+    """One row per thing that was removed and that a measure counts, what is lost first in each measure.
+
+    Returns
+    -------
+    DataFrame
+        measure, kind, text, source, removed, needed (messages; `NA` for none), held (``kept``, ``note`` or ``""``).
+    """
+    rows = [(measure.name, row) for measure in found for row in measure.rows]
+    return pd.DataFrame(
+        {
+            "measure": _texts(name for name, _ in rows),
+            "kind": _texts(row.kind for _, row in rows),
+            "text": _texts(row.text for _, row in rows),
+            **{place: _whole([None if getattr(row, place) < 0 else getattr(row, place) for _, row in rows]) for place in ("source", "removed", "needed")},
+            "held": _texts(row.held for _, row in rows),
+        }
     )
 
 

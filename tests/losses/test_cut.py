@@ -64,6 +64,17 @@ def test_each_measure_by_hand():
     assert {row.text for row in found["note_precision"].rows} == {"invented_name", "9999"}
 
 
+def test_the_frames_say_the_same():
+    found = losses.of(selection_of(ledger_of(*TALK), [5, 6, 7], "The goal is src/load.py; the invented_name is 9999."))
+    assert found.frame[["count", "of"]].to_dict("index") == {measure.name: {"count": measure.count, "of": measure.of} for measure in found}
+    assert found.frame["share"].isna().tolist() == [measure.of == 0 for measure in found]
+    rows = found.rows[found.rows["measure"] == "used_later"]
+    assert rows["text"].tolist() == [row.text for row in found["used_later"].rows]
+    assert rows["needed"].tolist() == [6, 6, 6]
+    assert found.rows["needed"].isna().any()
+    found.rows.to_csv().encode()
+
+
 def test_an_edited_message_holds_what_is_left_of_it():
     ledger = ledger_of(*TALK)
     found = losses.of(selection_of(ledger, [0, 1, 3, 4, 5, 6, 7], edit=(2, "[cleared; it began with def read_rows]")), after=5)

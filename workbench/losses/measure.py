@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Held = Literal["", "kept", "note"]
 
@@ -133,6 +136,20 @@ class Losses:
     def reference_recall(self) -> float | None:
         """Available / (available + lost) of the identifiers that were used later; None if none was at stake."""
         return self["used_later"].share
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per measure. See `frames.losses`."""
+        from .. import frames  # the one import to the right: a frame is only a view of this
+
+        return frames.losses(self)
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """One row per thing that a measure counts. See `frames.lost_rows`."""
+        from .. import frames
+
+        return frames.lost_rows(self)
 
     def as_json(self, most: int | None = None) -> dict[str, Any]:
         """Plain data, with at most so many rows of each measure."""

@@ -59,6 +59,8 @@ class Texts:
 
     def hold(self, sentence: str) -> bool:
         """Whether a sentence stands in one of them, white space and case apart."""
+        if not self.texts:
+            return False
         if self._plain is None:
             self._plain = "\n".join(plain(text) for text in self.texts)
         return plain(sentence) in self._plain
