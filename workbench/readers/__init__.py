@@ -22,6 +22,7 @@ __all__ = ["SYNONYMS", "Document", "Match", "Reader", "ReaderInfo", "Record", "d
 _BUILT_IN = (
     "otel",
     "langfuse",
+    "langsmith",
     "http_capture",
     "claude_code",
     "claude_code_stream",
