@@ -93,6 +93,15 @@ def test_a_message_that_is_written_again_counts_once(tmp_path: Path) -> None:
     assert t.records.messages == 5
 
 
+def test_an_object_without_the_project_is_known_by_its_rows(tmp_path: Path) -> None:
+    """Tools that write sessions for it leave the project's hash out and may call the model by its API's name."""
+    rows = [{"type": "user", "content": "q"}, {"type": "model", "content": "a"}]
+    (t,) = readers.read_all(as_json(tmp_path / "a.json", {"sessionId": "s", "startTime": HEADER["startTime"], "messages": rows}))
+    check(t)
+    assert t.source.format == "gemini-cli"
+    assert shape(t) == [("user", "q", ()), ("assistant", "a", ())]
+
+
 def test_what_was_rewound_is_a_branch(tmp_path: Path) -> None:
     rows = [user("u1", "one"), gemini("g1", "1"), user("u2", "two"), gemini("g2", "2", toolCalls=[ran("c1")])]
     t = read(tmp_path, HEADER, *rows, {"$rewindTo": "u2"}, user("u3", "three"), gemini("g3", "3"))

@@ -97,6 +97,16 @@ def test_contents_alone_and_one_request(tmp_path: Path) -> None:
     assert (asked.system, asked.model) == (("s",), "g")
 
 
+def test_results_in_the_models_name_are_results(tmp_path: Path) -> None:
+    contents = [said("user", "q"), said("model", call("f")), said("model", result("f", {"output": "r"})), said("model", "a")]
+    for held in ({"contents": contents}, contents):
+        (t,) = read(as_json(tmp_path / "t.json", held))
+        assert [(message.role, message.text) for message in t.messages] == [("user", "q"), ("assistant", ""), ("tool", ""), ("assistant", "a")]
+        assert t.messages[2].result is not None
+        assert t.messages[2].result.text == "r"
+        assert t.records.messages == 4
+
+
 def test_lines_with_a_conversation_each(tmp_path: Path) -> None:
     found = read(jsonl(tmp_path / "t.jsonl", [{"contents": [said("user", text), said("model", "a")]} for text in "xyz"]))
     assert [t.messages[0].text for t in found] == ["x", "y", "z"]

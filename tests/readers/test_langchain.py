@@ -237,6 +237,12 @@ def test_chunks_of_a_stream_are_one_response(tmp_path: Path) -> None:
     assert (t.messages[0].raw, t.records.messages) == ((1, 2, 3, 4, 5), 6)
 
 
+def test_lines_of_chunks_alone(tmp_path: Path) -> None:
+    rows = [{**said("AIMessageChunk", text, id="run-1"), "additional_kwargs": {}, "tool_call_chunks": []} for text in ("Hel", "lo")]
+    (t,) = read(jsonl(tmp_path / "t.jsonl", rows))
+    assert shape(t) == [("assistant", "Hello", ())]
+
+
 def test_a_providers_compaction_block_is_a_message_of_its_own(tmp_path: Path) -> None:
     rows = [said("human", "q"), said("ai", [{"type": "compaction", "content": "short"}, {"type": "text", "text": "a"}])]
     (t,) = read(as_json(tmp_path / "t.json", rows))

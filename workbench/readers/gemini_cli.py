@@ -46,13 +46,15 @@ class GeminiCliReader:
                 return Match(0.96, ("an object with sessionId and projectHash",))
             if isinstance(messages, list) and any(mapping(item).get("type") == "gemini" for item in messages[:50]):
                 return Match(0.93, ("messages of type gemini",))
+            if {"sessionId", "startTime"} <= value.keys() and isinstance(messages, list) and any(map(_is_row, messages[:50])):
+                return Match(0.9, ("a session's messages with a type and content",))
             if history is not None and any(is_part(part) for item in history[:20] for part in listing(mapping(item).get("parts"))[:5]):
                 return Match(0.93, ("a history of contents with parts",))
         head = [record.value for record in document.rows()[:200] if isinstance(record.value, dict)]
         marks = [key for key in ("$set", "$rewindTo") if any(key in row for row in head)]
         if any("sessionId" in row and "projectHash" in row for row in head[:3]):
             return Match(0.96, ("a header with sessionId and projectHash", *marks))
-        rows = sum(row.get("type") in _TYPES and "content" in row and "message" not in row for row in head)
+        rows = sum(map(_is_row, head))
         if head and (rows + sum(not _MARKS.isdisjoint(row) for row in head)) * 2 > len(head) and (marks or any(row.get("type") == "gemini" for row in head)):
             return Match(0.9, (f"{rows} of the first {len(head)} records are messages of Gemini CLI", *marks))
         return None
@@ -71,6 +73,11 @@ class GeminiCliReader:
 
 
 READER = GeminiCliReader()
+
+
+def _is_row(value: Any) -> bool:
+    row = mapping(value)
+    return row.get("type") in _TYPES and "content" in row and "message" not in row
 
 
 def _history(value: dict[str, Any]) -> list[Any] | None:

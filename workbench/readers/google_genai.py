@@ -102,6 +102,8 @@ def contents_of(value: Any) -> list[tuple[int, str, Any]]:
         role: str = _ROLES.get(string(held.get("role")), "user")
         parts = held.get("parts", held.get("content")) if "role" in held or "parts" in held else item
         parts = [*parts] if isinstance(parts, list) else [parts]
+        if role == "assistant" and parts and all(get(mapping(part), "functionResponse") is not None for part in parts):
+            role = "tool"  # some clients send results in the model's name
         if role == "assistant" and found and found[-1][1] == "assistant":
             found[-1][2].extend(parts)
         else:

@@ -15,7 +15,7 @@ from .base import Match, ReaderInfo
 from .build import Builder
 from .exchanges import digest
 from .fields import epoch_ms, listing, mapping, string, tool_specs
-from .langchain_messages import TYPES, Messages, plain
+from .langchain_messages import Messages, plain
 from .source import Document
 
 _LEVELS = 4
@@ -102,7 +102,7 @@ def _detect(values: Sequence[Any], what: str) -> Match | None:
     if any("lc" in value or (isinstance(value.get("data"), dict) and "role" not in value and value.get("type") != "chat") for value, _ in known):
         return Match(0.95, (f"{what} serialized messages of LangChain".strip(),))
     flat = [value for value, _ in known if "role" not in value]
-    if len(flat) * 2 > len(known) and any(value.get("type") in TYPES for value in flat):
+    if len(flat) * 2 > len(known) and any("type" in value for value in flat):
         marks = sorted({key for value in flat for key in _OWN & value.keys()})
         if marks:
             return Match(0.93, (f"{what} messages with a type and {', '.join(marks[:3])}".strip(),))
