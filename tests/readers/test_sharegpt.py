@@ -60,6 +60,12 @@ def test_a_parquet_file_in_many_row_groups(tmp_path: Path) -> None:
     assert [shape(t) for t in found] == [[("user", f"q{at}", ()), ("assistant", f"a{at}", ())] for at in range(7)]
 
 
+def test_rows_of_a_server_with_plain_messages(tmp_path: Path) -> None:
+    rows = [{"row_idx": 0, "row": {"messages": [{**turn, "tool_calls": None} for turn in chat(*TALK)]}, "truncated_cells": []}]
+    (t,) = read(as_json(tmp_path / "t.json", {"features": [], "rows": rows}))
+    assert shape(t) == SHAPE
+
+
 def test_rows_of_agents_runs(tmp_path: Path) -> None:
     """Data sets of coding agents: the turns under `trajectory`, the system's words under a key of their own, ids of calls in lists."""
     spoken = [
