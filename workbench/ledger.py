@@ -300,10 +300,6 @@ class Ledger:
         messages = tuple(transcript.messages[index] for index in indices.tolist())
         return View(self, thread, history, indices, messages, lead, self.message_tokens[indices], kinds, fixed)
 
-    def outside(self, thread: str, call: Call | None = None) -> Ints:
-        """Tokens by kind of what a request of a thread, or one recorded call, holds outside its messages, shape (len(KINDS),)."""
-        return self._outside(thread) if call is None else self._outside_of(call)
-
     def _outside(self, thread: str) -> Ints:
         """Tokens by kind of what a request holds outside its messages, shape (len(KINDS),)."""
         kinds = self._outside_recorded(thread)

@@ -5,7 +5,7 @@ from .index import Index, index_of
 from .measure import PROXIES, Losses, Measure, Row
 from .passes import Pass, Stability, chain, stability
 from .recorded import THRASH, Recorded, of_recorded
-from .session import Follower, Round, SessionLosses, of_replay
+from .session import Follower, Round, SessionLosses
 from .walk import Change, walk
 from .words import IDENTIFIERS
 
@@ -28,7 +28,6 @@ __all__ = [
     "index_of",
     "of",
     "of_recorded",
-    "of_replay",
     "stability",
     "text_of",
     "walk",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from .index import Index, index_of
 from .measure import Losses, Measure
 from .standing import artifact_trail, instruction_survival, user_messages
 from .walk import Change, Moment, walk
-
-if TYPE_CHECKING:
-    from ..replay.base import Replay
 
 ROUNDS = 32  # changes after which survival is looked at: more are thinned out evenly, the first and the last stay
 
@@ -113,23 +110,6 @@ class Follower:
         losses = assemble(index, self.rows, walked, moments[last], notes, (cut, end))
         rounds = [_round(index, self.rows, number, moments[self.changes[number].at], walked.changes) for number in looked]
         return SessionLosses(losses, tuple(rounds))
-
-
-def of_replay(replay: Replay) -> SessionLosses:
-    """What a replayed session lost: the policy's answers are made again, one after the other.
-
-    A request for which the policy had no answer carries all that it had to choose from. Recorded requests that only made a
-    summary are passed by.
-    """
-    follower = Follower(replay.ledger, replay.thread, replay.history)
-    for sent, answer in replay.selections():
-        if sent.kind != "response":
-            continue
-        if isinstance(answer, Selection):
-            follower.see(answer, sent.message)
-        else:
-            follower.see_all(replay.request(sent.index).view.indices, sent.message)
-    return follower.losses()
 
 
 def _round(index: Index, rows: Sequence[int], number: int, moment: Moment, changes: Sequence[int]) -> Round:
