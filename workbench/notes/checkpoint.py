@@ -21,19 +21,14 @@ class Checkpoint:
 
     def write(self, view: View, rows: Sequence[int], most_chars: int) -> Draft:
         """Write it. The goal is the first user message before the newest person's, even if that is not replaced."""
-        first = _first_user(view)
-        goal = [] if first is None else [as_message(view.whole.messages[first])]
+        first = view.memo.get("first user", lambda: _first_user(view))
+        goal = [] if first is None else [as_message(view.messages[first])]
         text = kernel.checkpoint(goal, len(rows))
         said = first is not None and goal[0].text and most_chars > text.index("goal: ") + len("goal: ")
         return Draft(text[:most_chars], (int(view.indices[first]),) if first is not None and said else ())
 
 
 def _first_user(view: View) -> int | None:
-    """Row of the first message of a user before the newest person's; the first of all is looked up once for a view and its beginnings."""
     end = request_row(view)
-    first = view.shared("first user", lambda whole: next((row for row, _ in enumerate(whole.messages) if row >= whole.lead and _is_user(whole, row)), None))
-    return first if first is not None and first < (len(view.indices) if end is None else end) else None
-
-
-def _is_user(view: View, row: int) -> bool:
-    return as_message(view.messages[row]).role == "user"
+    rows = range(view.lead, len(view.messages) if end is None else end)
+    return next((row for row in rows if as_message(view.messages[row]).role == "user"), None)

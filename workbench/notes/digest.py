@@ -47,7 +47,7 @@ class _Calls:
     """Which tool the first call of an id names, among some of a view's rows."""
 
     def __init__(self, view: View, rows: Sequence[int]) -> None:
-        self._calls: dict[str, list[tuple[int, str]]] = view.shared("vak calls", _calls)
+        self._calls: dict[str, list[tuple[int, str]]] = view.memo.get("vak calls", lambda: _calls(view))
         self._rows = rows
         self._known: dict[str, str | None] = {}
 
@@ -74,9 +74,9 @@ def _calls(view: View) -> dict[str, list[tuple[int, str]]]:
 
 def _rendered(view: View, row: int, calls: _Calls) -> tuple[str, int | None]:
     """A message in the transcript, and where its own words begin: kept for a view, as only names of tools depend on the other rows."""
-    ids = [part.call_id for part in view.whole.messages[row].parts if type(part) is ToolResult]
+    ids = [part.call_id for part in view.messages[row].parts if type(part) is ToolResult]
     names = {id_: name for id_ in ids if (name := calls.name(id_)) is not None}
-    return view.shared(("vak rendered", row, tuple(names.items())), lambda whole: _render(as_message(whole.messages[row]), names))
+    return view.memo.get(("vak rendered", row, tuple(names.items())), lambda: _render(as_message(view.messages[row]), names))
 
 
 def _render(message: vak.Message, names: dict[str, str]) -> tuple[str, int | None]:

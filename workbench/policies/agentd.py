@@ -23,23 +23,7 @@ from ..systems.agentd import Summary, estimate
 from ..tokens.base import Ints
 from .agentd_log import log
 from .agentd_state import Fold, State, measure
-from .base import (
-    Event,
-    Fate,
-    Note,
-    PolicyInfo,
-    Request,
-    Selection,
-    Span,
-    Steps,
-    check_params,
-    make_of_spans,
-    new_table,
-    param,
-    row_indices,
-    rows_between,
-    rows_table,
-)
+from .base import Event, Fate, Note, PolicyInfo, Request, Selection, Steps, check_params, kept_items, make_selection, param, row_indices
 
 STRUCTURED = "structured"
 _FOLDS_KEPT = 16  # of a view: those that a slider passes by
@@ -149,22 +133,23 @@ class Agentd:
 
     def _send(self, request: Request, fold: Fold, text: str) -> Selection:
         view, state = request.view, fold.end
-        lead, count, folded = view.lead, len(view.indices), state.folded
+        lead, kept, folded = view.lead, kept_items(view), state.folded
         first = lead + folded
+        covers = row_indices(view)[lead:first]
         quotes = tuple(sorted({*state.narrated, *(index for found in state.sources.values() for index in found)}))
-        note = Note(Message(-1, "", "note", (Text(text),), thread=view.thread), rows_between(view, lead, first), quotes, "system") if text else None
-        fates = np.full(count, Fate.KEPT, np.uint8)
+        note = Note(Message(-1, "", "note", (Text(text),), thread=view.thread), covers, quotes, "system") if text else None
+        fates = np.full(len(kept), Fate.KEPT, np.uint8)
         fates[lead:first] = Fate.SUMMARIZED if note else Fate.DROPPED
-        rows = rows_table(view)
-        told = () if note is None else (Span(new_table(view, (note,)), 0, 1),)
+        rows = np.concatenate([np.arange(lead), [-1] if note else [], np.arange(first, len(kept))]).astype(np.int64)
         measured = measure(view)
         grown = fold.grown
-        return make_of_spans(
+        return make_selection(
             self,
             request,
-            (Span(rows, 0, lead), *told, Span(rows, first, count)),
-            fates,
+            (*kept[:lead], *((note,) if note else ()), *kept[first:]),
             own=(measured.tokens(0, measured.count), state.est_tokens),
+            rows=rows,
+            fates=fates,
             steps=Steps(lambda: log(self, request, measured, fold, note)),
             state=state.as_json(),
             event=Event("summary", "compact_at", grown.est_tokens, state.est_tokens) if fold.folds else None,
@@ -178,15 +163,9 @@ def _resume(request: Request, previous: Selection | None) -> tuple[State, str | 
     if not isinstance(previous.policy, Agentd):
         return State(), "the selection before is another policy's: the context starts anew"
     old, new = previous.request.view, request.view
-    if not _begins_with(new, old):
+    if old.lead != new.lead or new.messages[: len(old.messages)] != old.messages:
         return State(), "the messages of the selection before are not the first of this request's: the context starts anew"
     return State.from_json(previous.state), None
-
-
-def _begins_with(new: View, old: View) -> bool:
-    if new.whole is old.whole:
-        return len(old.indices) <= len(new.indices)
-    return old.lead == new.lead and new.messages[: len(old.messages)] == old.messages
 
 
 def _sources(grown: State, filled: Filled, summary: Summary, name: str) -> tuple[int, ...]:
@@ -199,13 +178,13 @@ def _sources(grown: State, filled: Filled, summary: Summary, name: str) -> tuple
 def _filler(view: View) -> Callable[[int, int], Filled]:
     """Fills a summary from some rows of the history; remembers the last."""
 
-    def make(view: View) -> Callable[[int, int], Filled]:
+    def make() -> Callable[[int, int], Filled]:
         def write(start: int, end: int) -> Filled:
             return fill(view.messages[view.lead + start : view.lead + end], reader(view))
 
         return lru_cache(_FOLDS_KEPT)(write)
 
-    return view.shared("agentd filler", make)
+    return view.memo.get("agentd filler", make)
 
 
 def _writer(view: View) -> Callable[[str, int, int], notes.Draft]:

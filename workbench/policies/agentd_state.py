@@ -123,21 +123,15 @@ class Measured:
 
 
 def measure(view: View) -> Measured:
-    """The estimates of a view's history; made once for a view, from what is made once for it and its beginnings."""
+    """The estimates of a view's history; made once for a view, from estimates that are made once for a ledger."""
 
     def build() -> Measured:
-        whole = view.shared("agentd measured", _measure)
-        count = max(0, len(view.indices) - view.lead)
-        return Measured(whole.sums[: count + 1], whole.users[:count])
+        tokens, users = view.ledger.memo.get("agentd estimates", lambda: _estimates(view.ledger))
+        rows = view.indices[view.lead :]
+        places = np.where(users[rows], np.arange(len(rows)), -1)
+        return Measured(np.concatenate([[0], np.cumsum(tokens[rows])]), np.maximum.accumulate(places))
 
-    return view.memo.get("agentd here", build)
-
-
-def _measure(view: View) -> Measured:
-    tokens, users = view.ledger.memo.get("agentd estimates", lambda: _estimates(view.ledger))
-    rows = view.indices[view.lead :]
-    places = np.where(users[rows], np.arange(len(rows)), -1)
-    return Measured(np.concatenate([[0], np.cumsum(tokens[rows])]), np.maximum.accumulate(places))
+    return view.memo.get("agentd measured", build)
 
 
 def _estimates(ledger: Ledger) -> tuple[Ints, Bools]:

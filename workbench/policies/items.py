@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Generic, TypeVar, overload
 
 from ..model import Message
@@ -34,7 +35,7 @@ class Stretch(Sequence[T], Generic[T]):
         return self.stop - self.start
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self.of[self.start : self.stop])
+        return islice(self.of, self.start, self.stop) if self.start < 64 else iter(self.of[self.start : self.stop])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and tuple(self) == tuple(other)

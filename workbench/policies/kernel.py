@@ -19,26 +19,7 @@ from ..errors import PolicyError
 from ..model import Message, Text
 from ..systems.agent_runtime_kernel import ContextItem, render_system
 from ..systems.mapping.common import request_row
-from .base import (
-    Added,
-    Event,
-    Fate,
-    Item,
-    Note,
-    PolicyInfo,
-    Request,
-    Selection,
-    Span,
-    Step,
-    Steps,
-    check_params,
-    make_of_spans,
-    new_table,
-    param,
-    row_indices,
-    rows_between,
-    rows_table,
-)
+from .base import Added, Event, Fate, Item, Note, PolicyInfo, Request, Selection, Step, Steps, check_params, kept_items, make_selection, param, row_indices
 
 
 @dataclass(frozen=True)
@@ -90,7 +71,7 @@ class Kernel:
         """Assemble the request of the newest turn, with what was added to it since. The selection before does not matter."""
         view = request.view
         at = request_row(view)
-        lead, count = view.lead, len(view.indices)
+        lead, kept = view.lead, kept_items(view)
         history = 0 if at is None else at - lead
         slots = self.max_messages - 2  # the system text and the person's message have one each
         dropped = max(0, history - slots)
@@ -98,16 +79,16 @@ class Kernel:
         first = lead + dropped + (note is not None)
         extra = self._context(request) if at is not None else ()
         new: tuple[Item, ...] = (*extra, *(() if note is None else (note,)))
-        fates = np.full(count, Fate.KEPT, np.uint8)
+        fates = np.full(len(kept), Fate.KEPT, np.uint8)
         fates[lead:first] = Fate.DROPPED
         if note is not None:
             fates[lead : lead + dropped] = Fate.SUMMARIZED
-        rows = rows_table(view)
-        return make_of_spans(
+        return make_selection(
             self,
             request,
-            (Span(rows, 0, lead), Span(new_table(view, new), 0, len(new)), Span(rows, first, count)),
-            fates,
+            (*kept[:lead], *new, *kept[first:]),
+            rows=np.concatenate([np.arange(lead), np.full(len(new), -1), np.arange(first, len(kept))]),
+            fates=fates,
             steps=Steps(lambda: _log(self, request, at, dropped, note)),
             event=Event("checkpoint", "slots", history + 2, min(history, slots) + 2) if dropped else None,
         )
@@ -117,7 +98,7 @@ class Kernel:
         rows = range(view.lead, view.lead + dropped)
         most = 10**6 if self.note == "checkpoint" else self.note_max_chars  # the original's text has no bound but its goal's
         draft = notes.get(self.note).write(view, rows, most)
-        return Note(Message(-1, "", "note", (Text(draft.text),), thread=view.thread), rows_between(view, rows.start, rows.stop), draft.quotes, "system")
+        return Note(Message(-1, "", "note", (Text(draft.text),), thread=view.thread), row_indices(view)[rows.start : rows.stop], draft.quotes, "system")
 
     def _context(self, request: Request) -> tuple[Added, ...]:
         """The system message that holds the items; none if the leading text ends with it already, as it does in what was sent."""

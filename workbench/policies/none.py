@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import Fate, PolicyInfo, Request, Selection, Span, Step, Steps, make_of_spans, row_indices, rows_table
+from .base import Fate, PolicyInfo, Request, Selection, Step, kept_items, make_selection, row_indices
 
 
 @dataclass(frozen=True)
@@ -27,5 +27,12 @@ class NoPolicy:
         """Keep everything. It has no estimate of its own."""
         view = request.view
         count = len(view.indices)
-        steps = Steps(lambda: (Step(f"all {count:,} messages are sent: {view.total:,} tokens; no budget is looked at", row_indices(view)),) if count else ())
-        return make_of_spans(self, request, (Span(rows_table(view), 0, count),), np.full(count, Fate.KEPT, np.uint8), steps=steps)
+        steps = (Step(f"all {count:,} messages are sent: {view.total:,} tokens; no budget is looked at", row_indices(view)),) if count else ()
+        return make_selection(
+            self,
+            request,
+            kept_items(view),
+            rows=np.arange(count),
+            fates=np.full(count, Fate.KEPT, np.uint8),
+            steps=steps,
+        )

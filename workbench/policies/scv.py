@@ -25,24 +25,7 @@ from ..systems import scv
 from ..systems.mapping.scv import as_messages, as_scv
 from ..systems.rustjson import char_bytes, utf8_len
 from ..tokens.base import Ints
-from .base import (
-    Event,
-    Fate,
-    Note,
-    PolicyInfo,
-    Request,
-    Selection,
-    Span,
-    Step,
-    Steps,
-    check_params,
-    make_of_spans,
-    new_table,
-    param,
-    row_indices,
-    rows_between,
-    rows_table,
-)
+from .base import Event, Fate, Note, PolicyInfo, Request, Selection, Step, Steps, check_params, kept_items, make_selection, param, row_indices
 
 _EMPTY_NOTE_BYTES = utf8_len(scv.message_json(scv.Message("history_note", "")))
 _HEADER_CHARS = len(scv.header(0)) - 1  # without the digits of the number
@@ -93,21 +76,22 @@ class Scv:
             spent = budget.reserve_output_tokens + budget.safety_margin_tokens
             sizes = f"reserve and margin {spent:,} {_over(spent, budget.max_tokens)} window {budget.max_tokens:,}"
             raise BudgetError(bill.least, available, scv.RESERVE, detail=sizes)
-        if not len(bill.starts):
+        if not len(bill.costs):
             return self._nothing(request)
         room = min(available - bill.fixed, _FAR)
         if room <= 0:
             raise BudgetError(bill.least, available, scv.STATIC, detail=f"fixed part {bill.fixed:,} {_over(bill.fixed, available)} {available:,}")
-        newest = bill.cost_from(int(bill.starts[-1]))
+        newest = int(bill.tails[-1])
         if newest > room:
             raise BudgetError(bill.least, available, scv.NEWEST, detail=f"newest turn {newest:,} > {room:,}")
-        if bill.total <= room:
+        if bill.tails[0] <= room:
             return self._all(request, bill)
 
         cuts = bill.starts[1:]
         costs = bill.note_costs(room)
-        at = bill.first_fit(costs, room)
-        if at is not None:
+        fits = bill.tails[1:] + costs <= room
+        at = int(fits.argmax())
+        if fits[at]:
             cut = int(cuts[at])
             return self._cut(request, bill, cut, bill.draft(cut), int(costs[at]), costs)
         # only the newest turn is left, and the note must be cut
@@ -130,37 +114,41 @@ class Scv:
         view = request.view
         lead = len(view.indices)  # leading system messages at the most
         steps = (Step("there is no history: nothing is counted", row_indices(view)),)
-        return make_of_spans(self, request, (Span(rows_table(view), 0, lead),), np.zeros(lead, np.uint8), own=(0, 0), steps=steps)
+        return make_selection(self, request, kept_items(view), own=(0, 0), rows=np.arange(lead), fates=np.zeros(lead, np.uint8), steps=steps)
 
     def _all(self, request: Request, bill: _Bill) -> Selection:
-        view = request.view
-        total = bill.fixed + bill.total
-        count = len(view.indices)
-        return make_of_spans(
+        total = bill.fixed + int(bill.tails[0])
+        count = len(request.view.indices)
+        return make_selection(
             self,
             request,
-            (Span(rows_table(view), 0, count),),
-            np.full(count, Fate.KEPT, np.uint8),
+            kept_items(request.view),
             own=(total, total),
+            rows=np.arange(count),
+            fates=np.full(count, Fate.KEPT, np.uint8),
             steps=Steps(lambda: _log(request, bill, 0)),
         )
 
     def _cut(self, request: Request, bill: _Bill, cut: int, draft: Draft, cost: int, costs: Ints) -> Selection:
         view = request.view
-        lead, count = view.lead, len(view.indices)
+        lead, kept = view.lead, kept_items(view)
         first = lead + cut
-        note = Note(Canonical(-1, "", "note", (CanonicalText(draft.text),), thread=view.thread), rows_between(view, lead, first), draft.quotes, "history_note")
-        fates = np.full(count, Fate.KEPT, np.uint8)
+        note = Note(Canonical(-1, "", "note", (CanonicalText(draft.text),), thread=view.thread), row_indices(view)[lead:first], draft.quotes, "history_note")
+        fates = np.full(len(kept), Fate.KEPT, np.uint8)
         fates[lead:first] = Fate.SUMMARIZED
-        rows = rows_table(view)
-        before = bill.fixed + bill.total
+        rows = np.arange(-1, len(kept) - cut)
+        rows[:lead] = range(lead)
+        rows[lead] = -1
+        rows[lead + 1 :] += cut
+        before = bill.fixed + int(bill.tails[0])
         after = bill.fixed + bill.cost_from(cut) + cost
-        return make_of_spans(
+        return make_selection(
             self,
             request,
-            (Span(rows, 0, lead), Span(new_table(view, (note,)), 0, 1), Span(rows, first, count)),
-            fates,
+            (*kept[:lead], note, *kept[first:]),
             own=(before, after),
+            rows=rows,
+            fates=fates,
             steps=Steps(lambda: _log(request, bill, cut, note, cost, costs)),
             event=Event("summary", "budget", before, after),
         )
@@ -168,7 +156,7 @@ class Scv:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What no parameter changes: one row per message of the history, of a view and all its beginnings."""
+    """What no parameter changes: one row per message of the history."""
 
     sizes: Ints  # JSON bytes
     images: Ints
@@ -213,38 +201,6 @@ def _lines(view: View, chars: int) -> _Lines:
     return _Lines(text, np.array(ends, np.int64), np.array(said, np.int64), np.concatenate([[0], np.cumsum(char_bytes(text))]))
 
 
-@dataclass(frozen=True)
-class _Costs:
-    """The history in tokens of scv's estimate, of a view and all its beginnings.
-
-    Parameters
-    ----------
-    rows : int array, shape (n,)
-        Cost of each message.
-    sums : int array, shape (n + 1,)
-        Cost of the messages before each.
-    """
-
-    rows: Ints
-    sums: Ints
-
-
-@dataclass(frozen=True)
-class _Cuts:
-    """scv's own note for each place where a view's history, or that of a beginning, can be cut: what it costs does not depend on what follows.
-
-    Parameters
-    ----------
-    costs : int array, shape (turns - 1,)
-        Cost of the whole note.
-    saved : int array, shape (turns - 1,)
-        The most that one of the first cuts up to each saves: what it takes away less its note. It never falls.
-    """
-
-    costs: Ints
-    saved: Ints
-
-
 class _Bill:
     """What each part of a view costs, and what a note would, by a policy's parameters."""
 
@@ -254,45 +210,30 @@ class _Bill:
         self.writer = None if policy.note == "extracts" else notes.get(policy.note)
         self._drafts: dict[tuple[int, int], Draft] = {}
         self.view = view
-        self._facts = facts = view.shared("scv facts", _facts)
-        self._all = view.shared(("scv costs", self.bytes_per_token), lambda whole: self._costs(facts))
-        self.count = max(0, len(view.indices) - view.lead)
+        facts = view.memo.get("scv facts", lambda: _facts(view))
         self.prompt = scv.tokens_of(facts.prompt_bytes, self.bytes_per_token)
         self.tools = scv.tokens_of(facts.tools_bytes, self.bytes_per_token)
         self.fixed = self.prompt + self.tools
-        self.starts = facts.starts[: int(np.searchsorted(facts.starts, self.count))]
-        self.total = int(self._all.sums[self.count])
+        self.starts = facts.starts
+        self.costs = self._tokens(facts.sizes) + scv.TOKENS_PER_MESSAGE + scv.TOKENS_PER_IMAGE * facts.images
+        sums = np.cumsum(self.costs)
+        self.tails = (sums[-1:] - sums + self.costs)[self.starts]  # cost of each turn and all that follow
         self.empty_note = int(self._tokens(np.array(_EMPTY_NOTE_BYTES))) + scv.TOKENS_PER_MESSAGE
-        if not len(self.starts):
+        if not len(self.tails):
             self.least = 1  # a history of nothing needs a budget that is not used up
-        elif len(self.starts) == 1:
-            self.least = self.fixed + self.total
+        elif len(self.tails) == 1:
+            self.least = self.fixed + int(self.tails[0])
         else:
-            self.least = self.fixed + min(self.total, self.cost_from(int(self.starts[-1])) + self.empty_note)
-
-    def _costs(self, facts: _Facts) -> _Costs:
-        rows = self._tokens(facts.sizes) + scv.TOKENS_PER_MESSAGE + scv.TOKENS_PER_IMAGE * facts.images
-        return _Costs(rows, np.concatenate([[0], np.cumsum(rows)]))
-
-    @property
-    def costs(self) -> Ints:
-        """Cost of each message of the history, shape (n,)."""
-        return self._all.rows[: self.count]
-
-    @property
-    def tails(self) -> Ints:
-        """Cost of each turn and all that follow, shape (turns,)."""
-        tails: Ints = self.total - self._all.sums[self.starts]
-        return tails
+            self.least = self.fixed + min(int(self.tails[0]), int(self.tails[-1]) + self.empty_note)
 
     @property
     def _lines(self) -> _Lines:
         size = 1 << max(self.max_chars, 1).bit_length()  # few sizes for all lengths that a slider can give
-        return self.view.shared(("scv lines", size), lambda whole: _lines(whole, size))
+        return self.view.memo.get(("scv lines", size), lambda: _lines(self.view, size))
 
     def cost_from(self, row: int) -> int:
         """Cost of the history from a row on."""
-        return self.total - int(self._all.sums[row])
+        return int(self.costs[row:].sum())
 
     def note_costs(self, room: int) -> Ints:
         """Cost of the whole note for each place where the history can be cut, shape (turns - 1,).
@@ -302,31 +243,13 @@ class _Bill:
         """
         cuts = self.starts[1:]
         if self.writer is None:
-            return self._cuts.costs[: len(cuts)]
-        tails = self.tails
+            return self._own_costs(cuts)
         costs = np.full(len(cuts), _FAR)
-        for at in range(int((tails[1:] <= room).argmax()), len(cuts)):
+        for at in range(int((self.tails[1:] <= room).argmax()), len(cuts)):
             costs[at] = self.cost_of(self.draft(int(cuts[at])).text)
-            if tails[at + 1] + costs[at] <= room:
+            if self.tails[at + 1] + costs[at] <= room:
                 break
         return costs
-
-    def first_fit(self, costs: Ints, room: int) -> int | None:
-        """The first cut whose turns and note fit; None if none does."""
-        if self.writer is None:
-            at = int(np.searchsorted(self._cuts.saved[: len(costs)], self.total - room))
-            return at if at < len(costs) else None
-        fits = self.tails[1:] + costs <= room
-        return int(fits.argmax()) if fits.any() else None
-
-    @property
-    def _cuts(self) -> _Cuts:
-        def make() -> _Cuts:
-            cuts = self._facts.starts[1:]
-            costs = self._own_costs(cuts)
-            return _Cuts(costs, np.maximum.accumulate(self._all.sums[cuts] - costs) if len(cuts) else costs)
-
-        return self.view.shared(("scv cuts", self.bytes_per_token, self.max_chars), lambda whole: make())
 
     def _own_costs(self, counts: Ints) -> Ints:
         lines = self._lines
@@ -350,7 +273,7 @@ class _Bill:
             return self._drafts[count, most]
         lines = self._lines
         text = (scv.header(count) + lines.text[: lines.ends[min(count, len(lines.ends) - 1)]])[:most]
-        return Draft(text, tuple(rows_between(view, view.lead, view.lead + self._quoted(count, len(text)))))
+        return Draft(text, row_indices(view)[view.lead : view.lead + self._quoted(count, len(text))])
 
     def fit(self, available: int) -> Draft:
         """The longest beginning of the note for all but the newest turn that fits. The empty note must fit."""

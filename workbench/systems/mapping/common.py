@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ...ledger import View
 from ...model import COMPACT_SUMMARY, MAIN, META, Message, ToolCall, ToolSpec
-from ...tokens.base import Ints
 from ...turns import called_names, starts_turn
 
 
@@ -46,19 +43,15 @@ _ASIDE = frozenset({META, COMPACT_SUMMARY})
 
 
 def result_names(view: View) -> dict[int, str]:
-    """For each result's message the name of the tool that its call names; looked up once for a view and its beginnings."""
-    return view.shared("result names", lambda whole: called_names(whole.messages))
+    """For each result's message the name of the tool that its call names; looked up once for a view."""
+    return view.memo.get("result names", lambda: called_names(view.messages))
 
 
 def request_row(view: View) -> int | None:
-    """Row of the newest person's message, or None; looked up once for a view and its beginnings."""
-    newest = view.shared("request rows", _request_rows)
-    count = len(view.indices)
-    row = int(newest[count - 1]) if count else -1
-    return row if row >= 0 else None
+    """Row of the newest person's message, or None; looked up once for a view."""
+    return view.memo.get("request row", lambda: _request_row(view))
 
 
-def _request_rows(view: View) -> Ints:
-    """For each row the newest row up to it that a person wrote; -1 if there is none."""
-    rows = [row if row >= view.lead and starts_turn(message) else -1 for row, message in enumerate(view.messages)]
-    return np.maximum.accumulate(np.array(rows, np.int64)) if rows else np.zeros(0, np.int64)
+def _request_row(view: View) -> int | None:
+    backwards = range(len(view.messages) - 1, view.lead - 1, -1)
+    return next((row for row in backwards if starts_turn(view.messages[row])), None)
