@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -90,8 +89,7 @@ class View:
     @property
     def total(self) -> int:
         """Tokens of the whole request: fixed part and rows."""
-        count = len(self.indices)
-        return self.fixed + int(self.sums[count] - self.sums[self.lead])
+        return self.fixed + int(self.tokens[self.lead :].sum())
 
     @property
     def low(self) -> int:
@@ -123,68 +121,6 @@ class View:
     def row_of(self) -> dict[int, int]:
         """Row of each ``Message.index``."""
         return self.memo.get("row_of", lambda: {index: row for row, index in enumerate(self.indices.tolist())})
-
-    @property
-    def whole(self) -> View:
-        """The view that this is a beginning of; itself if it is none."""
-        return self
-
-    def shared(self, key: Hashable, build: Callable[[View], T]) -> T:
-        """A value made once for a view and all its beginnings, for example one that holds a number for each row."""
-        whole = self.whole
-        return whole.memo.get(key, lambda: build(whole))
-
-    @property
-    def sums(self) -> Ints:
-        """Tokens of the rows before each row, and before the end of the whole view, shape (at least n + 1,)."""
-        return self.shared("sums", lambda whole: np.concatenate([[0], np.cumsum(whole.tokens)]))
-
-    @property
-    def kind_sums(self) -> Ints:
-        """The same by kind, shape (at least n + 1, len(KINDS))."""
-        return self.shared("kind_sums", lambda whole: np.concatenate([np.zeros((1, len(KINDS)), np.int64), np.cumsum(whole.kinds, axis=0)]))
-
-    def beginning(self, count: int, outside: Ints | None = None) -> View:
-        """The first `count` rows, as an earlier request had them. It copies nothing.
-
-        Parameters
-        ----------
-        outside : int array, shape (len(KINDS),), optional
-            Tokens by kind of what that request held outside its messages. Default: what this view holds.
-        """
-        return Beginning(self.whole, count, outside)
-
-
-class Beginning(View):
-    """The first rows of a view: its columns are windows on those of the whole, and its messages a tuple when somebody asks."""
-
-    def __init__(self, whole: View, count: int, outside: Ints | None = None) -> None:
-        lead = min(whole.lead, count)
-        leading = whole.kind_sums[lead]
-        values: dict[str, Any] = {
-            "ledger": whole.ledger,
-            "thread": whole.thread,
-            "history": whole.history,
-            "indices": whole.indices[:count],
-            "lead": lead,
-            "tokens": whole.tokens[:count],
-            "kinds": whole.kinds[:count],
-            "fixed_kinds": leading + (whole.fixed_kinds - whole.kind_sums[whole.lead] if outside is None else outside),
-            "memo": Memo(),
-            "_whole": whole,
-        }
-        self.__dict__.update(values)
-
-    @cached_property
-    def messages(self) -> tuple[Message, ...]:  # type: ignore[override]
-        """The rows."""
-        return self.whole.messages[: len(self.indices)]
-
-    @property
-    def whole(self) -> View:
-        """The view that this is a beginning of."""
-        found: View = self.__dict__["_whole"]
-        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
 from ..ledger import Ledger, View
 from ..model import Budget, Call, Message
 from ..tokens.base import Counter
-from .items import FATES, Added, Edited, Event, Fate, Item, Kept, Note, SideCall, Step, Steps, Stretch
+from .items import FATES, Added, Edited, Event, Fate, Item, Kept, Note, SideCall, Step, Steps
 from .params import as_python, check_params, field_of, param, params_of, parse_param
-from .selection import Selection, Span, Table, derive_fates, kept_items, make_of_spans, make_selection, new_table, row_indices, rows_between, rows_table
+from .selection import Selection, derive_fates, kept_items, make_selection, row_indices
 
 __all__ = [
     "FATES",
@@ -30,26 +29,19 @@ __all__ = [
     "Request",
     "Selection",
     "SideCall",
-    "Span",
     "Step",
     "Steps",
-    "Stretch",
-    "Table",
     "as_python",
     "check_params",
     "derive_fates",
     "field_of",
     "kept_items",
     "limit_of",
-    "make_of_spans",
     "make_selection",
-    "new_table",
     "param",
     "params_of",
     "parse_param",
     "row_indices",
-    "rows_between",
-    "rows_table",
     "smallest_window",
 ]
 
@@ -68,7 +60,7 @@ class Request:
     ----------
     view : View
         The thread's messages so far with their counted tokens, and the fixed part.
-    calls : sequence of Call
+    calls : tuple of Call
         The recorded calls so far, with usage and time stamps.
     now : int or None
         UTC epoch milliseconds.
@@ -78,7 +70,7 @@ class Request:
 
     view: View
     budget: Budget = DEFAULT_BUDGET
-    calls: Sequence[Call] = ()
+    calls: tuple[Call, ...] = ()
     now: int | None = None
     model: str | None = None
     phase: Phase = "before_user"

@@ -3,48 +3,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
-from typing import Generic, TypeVar, overload
+from typing import overload
 
 from ..model import Message
-
-T = TypeVar("T")
-
-
-class Stretch(Sequence[T], Generic[T]):
-    """Neighbours in a sequence, which is not copied. It equals a tuple of the same things."""
-
-    __slots__ = ("of", "start", "stop")
-
-    def __init__(self, of: Sequence[T], start: int, stop: int) -> None:
-        self.of, self.start, self.stop = of, start, max(start, stop)
-
-    @overload
-    def __getitem__(self, at: int) -> T: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[T, ...]: ...
-    def __getitem__(self, at: int | slice) -> T | tuple[T, ...]:
-        if isinstance(at, slice):
-            return tuple(self.of[self.start : self.stop])[at]
-        return self.of[range(self.start, self.stop)[at]]
-
-    def __len__(self) -> int:
-        return self.stop - self.start
-
-    def __iter__(self) -> Iterator[T]:
-        return islice(self.of, self.start, self.stop) if self.start < 64 else iter(self.of[self.start : self.stop])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
 
 
 class Fate(enum.IntEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,7 @@ from ..model import Message
 from ..tokens.base import Ints
 from ..validity import Finding, Provider
 from .findings import counts, findings, own_provider
-from .items import FATES, Edited, Event, Fate, Item, Kept, Note, SideCall, Step, Stretch
+from .items import FATES, Edited, Event, Fate, Item, Kept, Note, SideCall, Step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,66 +24,36 @@ if TYPE_CHECKING:
     from .base import Policy, Request
 
 
-_NONE = np.zeros(0, np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Items in their order, each counted, of which a selection sends some stretches.
-
-    Parameters
-    ----------
-    sums : int array, shape (len(items) + 1,)
-        Tokens of the items before each.
-    kept : bool
-        True if item ``i`` is the `Kept` of the view's row ``i``.
-    """
-
-    items: Sequence[Item]
-    sums: Ints
-    kept: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The items `start` to before `stop` of a table."""
-
-    table: Table
-    start: int
-    stop: int
-
-    @property
-    def tokens(self) -> int:
-        """Tokens of its items."""
-        return int(self.table.sums[self.stop] - self.table.sums[self.start])
-
-
 @dataclass(frozen=True)
 class Selection:
-    """What one request carries, and why. Made by `make_selection`, or by `make_of_spans`.
+    """What one request carries, and why. Made by `make_selection`.
 
     Parameters
     ----------
-    spans : tuple of Span
-        What is sent, in the order sent, as stretches of tables: a long history is one of them.
+    items : tuple of Kept, Edited, Note or Added
+        In the order sent.
     fate_codes : uint8 array, shape (n,)
         One `Fate` per row of the request's view.
     before_tokens, after_tokens : int
         Fixed part and rows, in the ledger's counter; reserve and margin are not in them.
     own_before, own_after : int
         The same in the policy's own estimate.
+    item_tokens, item_rows : int array, shape (len(items),)
+        Tokens of each item, and the view's row of each `Kept`; -1 for all other items.
     state : mapping
         What a persistent policy remembers: frozen, JSON-serialisable. Empty for a view policy.
     """
 
     policy: Policy
     request: Request
-    spans: tuple[Span, ...]
+    items: tuple[Item, ...]
     fate_codes: npt.NDArray[np.uint8]
     before_tokens: int
     after_tokens: int
     own_before: int
     own_after: int
+    item_tokens: Ints
+    item_rows: Ints
     steps: Sequence[Step] = ()
     state: Mapping[str, Any] = field(default_factory=dict)
     event: Event | None = None
@@ -93,22 +62,6 @@ class Selection:
     def __repr__(self) -> str:
         counts = ", ".join(f"{number:,} {name}" for name, number in self.counts.items() if number)
         return f"<Selection {self.policy!r}: {self.before_tokens:,} → {self.after_tokens:,} tokens; {counts or 'no messages'}>"
-
-    @cached_property
-    def items(self) -> tuple[Item, ...]:
-        """What is sent, in order: `Kept`, `Edited`, `Note` or `Added`."""
-        return tuple(itertools.chain.from_iterable(span.table.items[span.start : span.stop] for span in self.spans))
-
-    @cached_property
-    def item_tokens(self) -> Ints:
-        """Tokens of each item, shape (len(items),)."""
-        return np.concatenate([_NONE, *(np.diff(span.table.sums[span.start : span.stop + 1]) for span in self.spans)])
-
-    @cached_property
-    def item_rows(self) -> Ints:
-        """The view's row of each `Kept`, shape (len(items),); -1 for all other items."""
-        rows = (np.arange(span.start, span.stop) if span.table.kept else np.full(span.stop - span.start, -1) for span in self.spans)
-        return np.concatenate([_NONE, *rows])
 
     @cached_property
     def fates(self) -> tuple[str, ...]:
@@ -206,24 +159,9 @@ def row_indices(view: View) -> tuple[int, ...]:
     return view.memo.get("row_indices", lambda: tuple(view.indices.tolist()))
 
 
-def rows_between(view: View, start: int, stop: int) -> Stretch[int]:
-    """``Message.index`` of the rows `start` to before `stop`, without a copy: for a note's `covers`."""
-    return Stretch(row_indices(view.whole), start, stop)
-
-
 def kept_items(view: View) -> tuple[Kept, ...]:
     """One `Kept` per row of a view; made once, so that a selection only slices it."""
     return view.memo.get("kept_items", lambda: tuple(Kept(index) for index in view.indices.tolist()))
-
-
-def rows_table(view: View) -> Table:
-    """All rows of a view as a table of `Kept`; one for the view and all its beginnings."""
-    return view.shared("rows table", lambda whole: Table(kept_items(whole), whole.sums, True))
-
-
-def new_table(view: View, items: Sequence[Item]) -> Table:
-    """New items as a table; their texts are counted here."""
-    return Table(items, np.concatenate([[0], np.cumsum(view.ledger.count_messages([_new_message(item) for item in items]))]))
 
 
 def derive_fates(view: View, items: Iterable[Item]) -> npt.NDArray[np.uint8]:
@@ -286,70 +224,31 @@ def make_selection(
     if rows is None:
         rows = np.fromiter((_row(view, item.index) if type(item) is Kept else -1 for item in items), np.int64, len(items))
     new = rows < 0
-    counted = np.full(len(items), -1) if tokens is None else tokens.copy()
-    missing = new & (counted < 0)
-    if missing.any():
-        counted[missing] = view.ledger.count_messages([_new_message(items[at]) for at in np.flatnonzero(missing).tolist()])
-    fates = derive_fates(view, items) if fates is None else fates
-    spans = _as_spans(view, items, rows, np.where(new, counted, 0))
-    return make_of_spans(policy, request, spans, fates, own=own, steps=steps, state=state, event=event, side_calls=side_calls)
-
-
-def make_of_spans(
-    policy: Policy,
-    request: Request,
-    spans: Iterable[Span],
-    fates: npt.NDArray[np.uint8],
-    *,
-    own: tuple[int, int] | None = None,
-    steps: Sequence[Step] = (),
-    state: Mapping[str, Any] | None = None,
-    event: Event | None = None,
-    side_calls: tuple[SideCall, ...] = (),
-) -> Selection:
-    """Make a `Selection` of stretches: it costs as much as there are of them, however long they are.
-
-    Parameters
-    ----------
-    spans : iterable of Span
-        In the order sent; empty ones are left out. See `rows_table` and `new_table`.
-    fates : uint8 array, shape (n,)
-        Must equal `derive_fates`.
-    """
-    view = request.view
-    spans = tuple(span for span in spans if span.start < span.stop)
-    outside = view.fixed - int(view.sums[view.lead])  # leading system rows stand in the items
-    after = outside + sum(span.tokens for span in spans)
-    before = view.total
-    own_before, own_after = own or (before, after)
+    counted = view.tokens[rows] if len(view.tokens) else np.zeros(len(items), np.int64)  # -1 takes any row's, and is set next
+    if tokens is not None:
+        counted[new] = tokens[new]
+        new &= tokens < 0
+    if new.any():
+        counted[new] = view.ledger.count_messages([_new_message(items[at]) for at in np.flatnonzero(new).tolist()])
+    outside = view.fixed - int(view.tokens[: view.lead].sum())  # leading system rows stand in the items
+    after = outside + int(counted.sum())
+    own_before, own_after = own or (view.total, after)
     return Selection(
         policy=policy,
         request=request,
-        spans=spans,
-        fate_codes=fates,
-        before_tokens=before,
+        items=items,
+        fate_codes=derive_fates(view, items) if fates is None else fates,
+        before_tokens=view.total,
         after_tokens=after,
         own_before=own_before,
         own_after=own_after,
+        item_tokens=counted,
+        item_rows=rows,
         steps=steps,
         state=dict(state or {}),
         event=event,
         side_calls=side_calls,
     )
-
-
-def _as_spans(view: View, items: tuple[Item, ...], rows: Ints, tokens: Ints) -> Iterable[Span]:
-    """Neighbours that are neighbours in the history are one stretch; all new items stand in a table of their own."""
-    if not len(items):
-        return
-    table = rows_table(view)
-    new = rows < 0
-    made = Table([items[at] for at in np.flatnonzero(new).tolist()], np.concatenate([[0], np.cumsum(tokens[new])]))
-    places = np.where(new, np.cumsum(new) - 1, rows)
-    ends = np.flatnonzero((new[1:] != new[:-1]) | (places[1:] != places[:-1] + 1)) + 1
-    for start, stop in itertools.pairwise([0, *ends.tolist(), len(items)]):
-        first = int(places[start])
-        yield Span(made if new[start] else table, first, first + stop - start)
 
 
 def _new_message(item: Item) -> Message:
