@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.shared import SAMPLES
+
+pytestmark = pytest.mark.browser
 
 
 def test_lost(notebook):

@@ -165,6 +165,18 @@ def test_compaction_that_makes_a_summary(tmp_path: Path, final: list[Any]) -> No
     assert t.diagnostics == ()
 
 
+@pytest.mark.parametrize("last", [A2, message("a2", "assistant", [{"type": "text", "text": "a"}]), {**A1, "id": "a2"}])
+def test_the_last_answer_before_a_compaction_is_not_its_summary(tmp_path: Path, last: dict[str, Any]) -> None:
+    """Some providers compact without a request of its own: nothing of the last answer stands in the next request, yet it was given."""
+    summary, end = message("u", "user", "the summary"), message("a3", "assistant", "end")
+    events = [request([S, Q], A1), request([S, Q, A1, T1], last), compaction(), request([S, Q, summary], end)]
+    t = read(tmp_path / "t.json", log(sample([S, Q, summary, end], events)))
+    assert [m.role for m in t.messages] == ["system", "user", "assistant", "tool", "assistant", "user", "assistant"]
+    assert t.messages[4].text == ("" if last["content"] == "" else "a")
+    [found] = t.compactions
+    assert (found.after, found.summary, found.call, [c.kind for c in t.calls]) == (4, 5, None, ["response"] * 3)
+
+
 def test_compaction_that_trims_keeps_the_rest(tmp_path: Path) -> None:
     events = [request([S, Q], A1), request([S, Q, A1, T1], A2), compaction("trim"), request([S, T1, A2], A3)]
     t = read(tmp_path / "t.json", log(sample([S, Q, A1, T1, A2, A3], events)))

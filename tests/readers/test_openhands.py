@@ -99,6 +99,17 @@ def test_actions_without_a_response_have_ids_of_their_own(tmp_path: Path) -> Non
     assert t.records.total == 3
 
 
+def test_bare_actions_and_observations_are_known(tmp_path: Path) -> None:
+    """Older histories name neither source nor time."""
+    rows = [
+        {"action": "message", "args": {"content": "q"}, "source": "user"},
+        {"action": "run", "args": {"command": "ls", "thought": "look"}},
+        {"observation": "run", "content": "a.py", "extras": {"exit_code": 0}},
+    ]
+    t = read(as_json(tmp_path / "t.json", rows))
+    assert [m.role for m in t.messages] == ["user", "assistant", "tool"]
+
+
 def test_a_delegate_is_a_thread(tmp_path: Path) -> None:
     events = [
         event(0, "user", action="message", args={"content": "q"}),

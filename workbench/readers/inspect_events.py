@@ -6,6 +6,7 @@ which agent or scorer made it. Here the requests are sorted into lanes, one for 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -20,6 +21,8 @@ from .usage import tokens
 _MOST_LEVELS = 20
 #: Messages in all recorded contexts together; beyond it contexts are unknown, for a small file can name a large pool endlessly.
 _MOST_CONTEXT = 3_000_000
+#: Of an answer so much is looked for in the request after it.
+_MOST_LINE = 200
 
 
 @dataclass(slots=True)
@@ -240,6 +243,24 @@ class Events:
             return item.key in item.following.keys or not self.final
         return not item.lane.known or any(item.lane.find(key) is not None for key in item.keys)
 
+    def _summarises(self, item: _Item) -> bool:
+        """Say whether the last request before a compaction asked for its summary: what it answered stands in the next request."""
+        if item.following is None or item.output is None:
+            return True
+        if item.output.get("tool_calls"):
+            return False
+        said = max((line.strip() for line in self._words(item.output).splitlines()), key=len, default="")[:_MOST_LINE]
+        users = (message for message in item.following.input if isinstance(message, dict) and message.get("role") == "user")
+        whole = re.compile(rf"(?<!\w){re.escape(said)}(?!\w)" if len(said) < _MOST_LINE else re.escape(said))
+        return not said or any(whole.search(self._words(message)) for message in users)
+
+    def _words(self, message: dict[str, Any]) -> str:
+        """The text of a message, without its reasoning."""
+        content = message.get("content")
+        if not isinstance(content, list):
+            return self.chat.text(content)
+        return "\n".join(self.chat.text(part.get("text")) for part in content if isinstance(part, dict))
+
     # -- building
 
     def _thread(self, lane: Lane) -> str:
@@ -259,8 +280,9 @@ class Events:
     def _request(self, item: _Item) -> None:
         builder, event, lane = self.builder, item.event, item.lane
         goes_on = self._goes_on(item)
-        summarises = not goes_on and item.compacts
-        if not goes_on and not summarises:
+        summarises = not goes_on and item.compacts and self._summarises(item)
+        replaced = item.compacts and any(lane.find(key) is not None for key in item.keys)  # the compaction left nothing of its answer
+        if not goes_on and not summarises and not replaced:
             if lane.side is None:
                 lane.side = Lane(f"{lane.name or 'main'} aside", parent=lane)
             lane = lane.side

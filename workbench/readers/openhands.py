@@ -94,7 +94,11 @@ def _detect_events(rows: list[Any]) -> Match | None:
     new = sum(row.get("kind") in _KINDS and "id" in row for row in rows if isinstance(row.get("kind"), str))
     if new * 2 > len(rows) > 0:
         return Match(0.95, ("events of OpenHands' SDK",))
-    return Match(0.93, ("actions and observations with id, source and timestamp",)) if old * 2 > len(rows) > 0 else None
+    if old * 2 > len(rows) > 0:
+        return Match(0.93, ("actions and observations with id, source and timestamp",))
+    acts = sum(isinstance(row.get("action"), str) and isinstance(row.get("args"), dict) for row in rows)
+    saw = sum(isinstance(row.get("observation"), str) and isinstance(row.get("extras"), dict) for row in rows)
+    return Match(0.85, ("actions with args, observations with extras",)) if saw and (acts + saw) * 2 > len(rows) else None
 
 
 def _said(row: dict[str, Any]) -> str:
