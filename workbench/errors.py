@@ -11,7 +11,10 @@ class WorkbenchError(Exception):
 
 
 class ReadError(WorkbenchError):
-    """A source cannot be read as a transcript at all."""
+    """A source cannot be read as a transcript at all. A file's name is hostile text: what is not printable in it is replaced."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("".join(letter if letter.isprintable() else "\ufffd" for letter in message))
 
 
 class UnknownFormat(ReadError):

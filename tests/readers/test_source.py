@@ -294,3 +294,12 @@ def test_lines_are_taken_from_the_file_and_not_kept(tmp_path: Path, first: str) 
 def test_one_value_or_lines(tmp_path: Path, text: str, kind: str) -> None:
     (tmp_path / "x").write_text(text, newline="\n")
     assert open_document(tmp_path / "x").kind == kind
+
+
+def test_a_files_name_cannot_reach_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b[31m\u202e\nb.jsonl"
+    path.write_bytes(b"nothing")
+    with pytest.raises(ReadError) as raised:
+        readers.read(path)
+    assert str(raised.value).isprintable()
+    assert "a\ufffd[31m\ufffd\ufffdb.jsonl" in str(raised.value)
