@@ -35,10 +35,6 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if type(value) is dict else {}
 
 
-def _bad(usage: Mapping[str, Any], *names: str) -> bool:
-    return any(usage.get(name) is not None and tokens(usage[name]) is None for name in names)
-
-
 def anthropic(raw: Any) -> tuple[Usage | None, str | None]:
     """Usage of an Anthropic response, and what was wrong with it.
 
