@@ -16,7 +16,7 @@ from tests.shared import ROOT
 PACKAGE = ROOT / "workbench"
 _ORDER = """
 errors model turns validity tokens readers ledger systems calibration notes policies writers cache pricing layout replay losses sweep tune
-estimates frames figures widgets report launch cli checks __main__
+estimates preview frames figures widgets report launch cli checks __main__
 """
 #: Each layer imports only from those before it.
 LAYERS = _ORDER.split()

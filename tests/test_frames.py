@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import transcripts
-from workbench import frames, policies
+from workbench import frames, policies, preview
 from workbench.errors import BudgetError
 from workbench.ledger import count
 from workbench.model import KINDS, Budget, Call, Media, Message, Opaque, Reasoning, Source, Text, Thread, ToolCall, ToolResult, Transcript, Usage
@@ -125,6 +125,6 @@ def test_hostile_texts_stay_text():
 
 def test_a_preview_of_megabytes_is_cheap_and_short():
     huge = Message(0, "", "user", (Text("word " * 2_000_000),))
-    shown = frames.preview(huge)
-    assert len(shown) == frames.PREVIEW
+    shown = preview.preview(huge)
+    assert len(shown) == preview.PREVIEW
     assert shown.endswith("…")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .estimates import Estimates, KindError
-from .frames import preview
 from .model import KINDS, MAIN
 from .policies.base import Fate, Selection
+from .preview import preview
 from .tokens.base import Ints
 
 if TYPE_CHECKING:

@@ -15,13 +15,12 @@ from .errors import BudgetError
 from .estimates import SHARES, Estimates, by_kind
 from .ledger import KIND, Ledger, View
 from .losses import Losses
-from .model import KINDS, MAIN, Budget, History, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, Transcript, Usage
+from .model import KINDS, MAIN, Budget, History, Message, ToolCall, ToolResult, Transcript, Usage
 from .policies.base import FATES, Edited, Kept, Policy, Selection, params_of
 from .policies.compare import WAYS, Comparison, sent_kinds
 from .policies.compare import compare as compare_policies
+from .preview import one_line, preview, words_of
 from .tokens.base import Ints, repaired
-
-PREVIEW = 80  # characters
 
 _ROLE_KIND = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool_result", "note": "note"}
 
@@ -44,7 +43,7 @@ def messages(ledger: Ledger, thread: str | None = None) -> pd.DataFrame:
     Examples
     --------
     >>> from workbench.ledger import count
-    >>> from workbench.model import Source, Transcript
+    >>> from workbench.model import Source, Text, Transcript
     >>> ledger = count(Transcript("t", Source("openai-chat"), (Message(0, "", "user", (Text("hello world"),)),)), "o200k_base")
     >>> messages(ledger)[["role", "kind", "tokens", "framing", "preview"]].to_dict("records")
     [{'role': 'user', 'kind': 'user', 'tokens': 6, 'framing': 4, 'preview': 'hello world'}]
@@ -146,7 +145,7 @@ def parts(ledger: Ledger) -> pd.DataFrame:
             "estimated": ledger.part_estimated,
             "opaque_bytes": _whole([None if size < 0 else size for size in ledger.part_opaque.tolist()]),
             "tool": _texts(part.name or "" if isinstance(part, ToolCall | ToolResult) else "" for part in chosen),
-            "preview": _texts(_line(_words(part)) for part in chosen),
+            "preview": _texts(one_line(words_of(part)) for part in chosen),
         }
     )
 
@@ -252,7 +251,7 @@ def compare(
 
     Examples
     --------
-    >>> from workbench.model import Source
+    >>> from workbench.model import Source, Text
     >>> t = Transcript("t", Source("made"), (Message(0, "", "user", (Text("hello"),)),))
     >>> compare(t, ["none", "scv"], Budget(10, 0, 0))[["feasible", "after_tokens", "needed"]].to_dict("index")
     {'none': {'feasible': True, 'after_tokens': 8, 'needed': None}, 'scv': {'feasible': False, 'after_tokens': None, 'needed': 16}}
@@ -268,8 +267,8 @@ def comparison(made: Comparison) -> pd.DataFrame:
     DataFrame
         Indexed by the policy's label: feasible; before_tokens, after_tokens; own_before, own_after (in its own estimate); kept,
         edited, summarized, dropped (messages; they sum to all); quoted; notes, note_tokens; findings (what the session's provider
-        would mind); tokens of what is sent by kind (they sum to after_tokens); needed, available, culprit (where the budget cannot hold), problem (why there is
-        no answer, in one line). What a policy without an answer lacks is `NA`.
+        would mind); tokens of what is sent by kind (they sum to after_tokens); needed, available, culprit (where the budget
+        cannot hold), problem (why there is no answer, in one line). What a policy without an answer lacks is `NA`.
     """
     answers = [outcome if isinstance(outcome, Selection) else None for outcome in made.outcomes]
     tight = [outcome if isinstance(outcome, BudgetError) else None for outcome in made.outcomes]
@@ -453,38 +452,6 @@ def policies(chosen: Iterable[Policy]) -> pd.DataFrame:
         },
         index=pd.Index([info.name for info in infos], dtype="str", name="name"),
     )
-
-
-def preview(message: Message) -> str:
-    """One line of a message, at most ``PREVIEW`` characters: control characters are blanks, lone surrogates U+FFFD.
-
-    Examples
-    --------
-    >>> preview(Message(0, "", "tool", (ToolResult("a", "run", (Text("\\x1b[31mred\\x1b[0m\\n\\ud99c"),)),)))
-    '[31mred [0m \ufffd'
-    """
-    return _line(" ".join(filter(None, map(_words, message.parts))))
-
-
-def _words(part: Any) -> str:
-    limit = 4 * PREVIEW  # a text may be megabytes; what a line can show is in its first characters
-    if isinstance(part, Text | Reasoning):
-        return (part.text or "(hidden reasoning)")[:limit] if isinstance(part, Reasoning) else part.text[:limit]
-    if isinstance(part, ToolCall):
-        return f"{part.name} {part.arguments_raw[:limit]}"
-    if isinstance(part, ToolResult):
-        return " ".join(_words(child) for child in part.parts[:8]) or "(empty)"
-    if isinstance(part, Media):
-        size = f" {part.width} × {part.height}" if part.width and part.height else ""
-        return f"({part.kind}{size})"
-    assert isinstance(part, Opaque)
-    return f"({part.type})"
-
-
-def _line(text: str) -> str:
-    head = repaired(text[: 4 * PREVIEW])
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in head).split())
-    return line if len(line) <= PREVIEW else line[: PREVIEW - 1] + "…"
 
 
 def _tools(message: Message) -> str:

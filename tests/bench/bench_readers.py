@@ -7,31 +7,20 @@ printed as well, without a target.
 
 from __future__ import annotations
 
-import gc
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import orjson
 
-from tests.bench.common import Figure, cpu_times, write_claude_code
+from tests.bench.common import Figure, cpu_times, parse_lines, write_claude_code
 from workbench import readers
 
 
 def figures() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         path = write_claude_code(Path(folder) / "session.jsonl")
-
-        def kept(decode: Callable[[bytes], object]) -> Callable[[], None]:
-            def work() -> None:
-                gc.disable()
-                with path.open("rb") as file:
-                    values = [decode(line) for line in file]
-                del values
-                gc.enable()
-
-            return work
 
         def dropped() -> None:
             with path.open("rb") as file:
@@ -42,6 +31,8 @@ def figures() -> Iterator[Figure]:
             readers.read(path)
 
         read()  # the readers are loaded on first use
-        by_orjson, by_msgspec, bare, reading = cpu_times(kept(orjson.loads), kept(msgspec.json.Decoder().decode), dropped, read, rounds=9)
+        by_orjson, by_msgspec, bare, reading = cpu_times(
+            parse_lines(path, orjson.loads), parse_lines(path, msgspec.json.Decoder().decode), dropped, read, rounds=9
+        )
         yield Figure.at_most("read a 20 MB Claude Code file, of parsing each of its lines", reading / min(by_orjson, by_msgspec), 3)
         yield Figure("read a 20 MB Claude Code file, of parsing its lines and dropping them", round(reading / bare, 4), "for comparison", True)

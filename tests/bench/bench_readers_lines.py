@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from tests.bench.common import Figure, cpu_times, rounds_of_work
+from tests.bench.common import Figure, cpu_times, parse_lines, rounds_of_work
 from workbench import readers
 
 _MESSAGES = 10_000
@@ -164,20 +163,10 @@ def _figure(name: str, rows: Callable[[], Iterator[dict[str, Any]]]) -> Figure:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows())
 
-        def kept(decode: Callable[[bytes], object]) -> Callable[[], None]:
-            def work() -> None:
-                gc.disable()
-                with path.open("rb") as file:
-                    values = [decode(line) for line in file]
-                del values
-                gc.enable()
-
-            return work
-
         def read() -> None:
             assert readers.read(path).source.format == name
 
         read()  # the readers are loaded on first use
-        by_orjson, by_msgspec, reading = cpu_times(kept(orjson.loads), kept(msgspec.json.Decoder().decode), read, rounds=5)
+        by_orjson, by_msgspec, reading = cpu_times(parse_lines(path, orjson.loads), parse_lines(path, msgspec.json.Decoder().decode), read, rounds=5)
         size = round(path.stat().st_size / 1e6)
         return Figure.at_most(f"read a {size} MB file of {name}, of parsing each of its lines", reading / min(by_orjson, by_msgspec), 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import random
 import time
@@ -144,3 +145,16 @@ def pace() -> int:
     for number in range(150_000):
         total += number % 7
     return total
+
+
+def parse_lines(path: Path, decode: Callable[[bytes], object]) -> Callable[[], None]:
+    """Work that parses each line of a file and keeps what it gives, as a reader must: the reference of every reading figure."""
+
+    def work() -> None:
+        gc.disable()
+        with path.open("rb") as file:
+            values = [decode(line) for line in file]
+        del values
+        gc.enable()
+
+    return work

@@ -19,39 +19,7 @@ from workbench.model import MAIN, Transcript
 from workbench.validity import check_pairs
 
 ROOT = SHARED / "transcripts"
-FORMATS = {
-    "openai-chat",
-    "openai-responses",
-    "codex-rollout",
-    "codex-exec",
-    "anthropic-messages",
-    "claude-code",
-    "claude-code-lines",
-    "claude-code-stream-json",
-    "claude-code-web",
-    "pi-session",
-    "openclaw",
-    "gemini-cli",
-    "google-genai",
-    "atif",
-    "inspect-ai",
-    "inspect-events",
-    "swe-agent",
-    "mini-swe-agent",
-    "openhands-events",
-    "openhands-sdk",
-    "openhands-eval-output",
-    "tau-bench",
-    "otel-genai",
-    "langfuse",
-    "har",
-    "langchain",
-    "pydantic-ai",
-    "google-adk",
-    "openai-agents",
-    "sharegpt",
-}
-#: Those of them whose records the manifest counts as we do.
+#: Formats whose records the manifest counts as we do.
 COUNTED = {
     "codex-exec",
     "claude-code-lines",
@@ -76,6 +44,7 @@ COUNTED = {
     "google-adk",
     "sharegpt",
 }
+FORMATS = COUNTED | {"anthropic-messages", "claude-code", "claude-code-web", "codex-rollout", "har", "openai-agents", "openai-chat", "openai-responses"}
 #: A file beside a session, not one.
 SIDECARS = {"claude-code/atif_make__subagents_agent-abc123.meta.json"}
 #: Sources of one or few records that stand for every shape, for the damage below.
